@@ -1,1 +1,1 @@
-"""What arranges: a manager awaits, a handler speaks HTTP."""
+"""Services: managers await, handlers speak HTTP."""

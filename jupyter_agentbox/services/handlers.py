@@ -1,4 +1,4 @@
-"""What all REST handlers share: who asks, how bodies are read, and how errors become status codes."""
+"""Shared by all REST handlers: identity, parsing of bodies, mapping of errors to status codes."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ if TYPE_CHECKING:
 #: The key of `Services` in the web application's settings.
 SETTINGS_KEY: Final = "jupyter_agentbox_services"
 
-#: Error -> status code; the first class that fits.
+#: Error class -> status code; the first match applies.
 STATUS_CODES: Final[tuple[tuple[type[AgentBoxError], int], ...]] = (
     (UnknownApprovalError, 404),
     (UnknownGrantError, 404),
@@ -101,18 +101,18 @@ STATUS_CODES: Final[tuple[tuple[type[AgentBoxError], int], ...]] = (
 
 
 def status_code_of(error: AgentBoxError) -> int:
-    """Return the status code of HTTP that an error is answered with."""
+    """Return the HTTP status code for an error."""
     return next(code for kind, code in STATUS_CODES if isinstance(error, kind))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Services:
-    """What the handlers speak for.
+    """The services that handlers use.
 
     Attributes
     ----------
     threads : callable
-        Returns the agents' threads: made at the first call, because most servers use no agent.
+        Returns the manager of agents' threads, created on first use, because most servers use no agent.
     """
 
     approvals: ApprovalManager
@@ -148,12 +148,12 @@ class AgentBoxHandler(APIHandler):
         return services
 
     def json_object(self) -> JsonObject:
-        """Return the request's body.
+        """Parse and return the request's body.
 
         Raises
         ------
         InvalidDecisionError
-            If it is not a JSON object, or says a thing twice.
+            If it is not a JSON object, or has duplicate keys.
         """
         try:
             body = json.loads(self.request.body, object_pairs_hook=_one_of_each)
@@ -164,36 +164,36 @@ class AgentBoxHandler(APIHandler):
         return body
 
     async def may_read(self, resource: str) -> bool:
-        """Whether who asks may read a resource: who may change a thing need not be allowed to read it."""
+        """Whether the client may read a resource: those who may change it need not be allowed to read it."""
         return await self._may("read", resource)
 
     async def may_write(self, resource: str) -> bool:
-        """Whether who asks may change another resource as well."""
+        """Whether the client may also change another resource."""
         return await self._may("write", resource)
 
     async def _may(self, action: str, resource: str) -> bool:
         return bool(await ensure_async(self.authorizer.is_authorized(self, self.current_user, action, resource)))
 
     def update_api_activity(self) -> None:
-        """Count what somebody does as activity, and not that a page looks, which it does again and again by itself."""
+        """Count people's actions as activity, but not a page's periodic polling."""
         if self.request.method not in ("GET", "HEAD"):
             super().update_api_activity()
 
     def finish_json(self, value: JsonObject) -> None:
-        """Answer with JSON that no cache keeps."""
+        """Respond with JSON that must not be cached."""
         self.finish_text(answer_text(value))
 
     def finish_text(self, text: str) -> None:
-        """Answer with JSON that was written already, and that no cache keeps."""
+        """Respond with serialised JSON that must not be cached."""
         self.set_header("Cache-Control", "no-store")
         self.finish(text)
 
     def error_details(self, error: AgentBoxError) -> JsonObject:
-        """Return what an error's answer has beside its message and reason."""
+        """Return the fields of an error response other than its message and reason."""
         return {"parameter": error.parameter} if isinstance(error, ToolArgumentsError) else {}
 
     def write_error(self, status_code: int, **kwargs: Any) -> None:
-        """Answer with the error's message, its code as `reason`, and its details."""
+        """Respond with the error's message, its code as `reason`, and its details."""
         error = kwargs.get("exc_info", (None, None, None))[1]
         if not isinstance(error, AgentBoxError):
             super().write_error(status_code, **kwargs)
@@ -203,19 +203,19 @@ class AgentBoxHandler(APIHandler):
         self.finish_json({"message": str(error), "reason": error.code, **self.error_details(error)})
 
     def log_exception(self, typ: Any, value: Any, tb: Any) -> None:
-        """Log an `AgentBoxError` as one line: it is an answer, not a defect."""
+        """Log an `AgentBoxError` as one line: it is a response, not a defect."""
         if isinstance(value, AgentBoxError):
             self.log.info("%s %s: %s", self.request.method, self.request.path, value.code)
         else:
             super().log_exception(typ, value, tb)
 
     def bad_query(self, message: str) -> web.HTTPError:
-        """Return the error for a query parameter that cannot be read."""
+        """Return the error for an invalid query parameter."""
         return web.HTTPError(422, message)
 
 
 def _one_of_each(pairs: list[tuple[str, JsonValue]]) -> JsonObject:
-    """Refuse a repeated key: readers differ in which of the two they take."""
+    """Reject duplicate keys: parsers differ in which one they use."""
     found = dict(pairs)
     if len(found) != len(pairs):
         raise ValueError("an object has the same key twice")

@@ -1,4 +1,4 @@
-"""Answers as JSON that every reader takes, whatever an MCP server or a kernel put into them."""
+"""JSON responses that every parser accepts, whatever data an MCP server or a kernel sent."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ _JSON: Final = json.JSONEncoder(allow_nan=False)
 
 
 def answer_text(value: object) -> str:
-    """Return a value as JSON; a number that JSON does not have is ``null``.
+    """Return a value as JSON; numbers that JSON cannot represent become ``null``.
 
-    Python writes NaN and infinities, and a browser then reads nothing of the whole answer: one server would hide what
-    all others say.
+    Python writes NaN and infinities, for which a browser rejects the entire response: one server would hide the data of
+    all others.
 
     Parameters
     ----------
     value : object
-        What ``json`` can write.
+        Any value that ``json`` can serialise.
     """
     try:
         return _JSON.encode(value)

@@ -1,1 +1,1 @@
-"""Approval requests: kept, announced, decided."""
+"""Approval requests: storage, announcement, decisions."""

@@ -1,4 +1,4 @@
-"""What server processes left that are gone: closed here, or kept until its caller is back."""
+"""Open requests of server processes that are gone: closed here, or kept until their caller returns."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ class AbandonedRequests:
     Parameters
     ----------
     store : ApprovalStore
-        Gives them to this process.
+        Transfers them to this process.
     requests : OpenRequests
-        Holds what is kept, and writes what is closed.
+        Holds those that are kept, and writes those that are closed.
     clock : Clock
-        The time.
+        Source of the time.
     keeps : callable
-        Whether a pending request goes on waiting here, until its caller is back.
+        Returns whether a pending request stays pending here until its caller returns.
 
     Attributes
     ----------
     keeps : callable
-        What was given.
+        The constructor's argument.
     looked : Event
-        Set at the end of the next look, and then replaced by another.
+        Set at the end of the next scan, and then replaced by a new event.
     """
 
     def __init__(
@@ -53,32 +53,32 @@ class AbandonedRequests:
     async def recover(self) -> None:
         """Close, once, the requests of server processes that are gone: pending ones orphaned, running ones failed.
 
-        Everything that reads the store waits for this, so that nobody is shown a request that nobody waits for.
+        Every read of the store waits for this, so that nobody sees a request for which nobody waits.
 
         Raises
         ------
         StorageError
-            If the store cannot be read or written; the next use tries again.
+            If the store cannot be read or written; the next use retries.
         """
         if self._recovery is None or _has_failed(self._recovery):
             self._recovery = asyncio.ensure_future(self.look())
-            self._recovery.add_done_callback(_has_failed)  # looks at the error, should nobody be left who waits
+            self._recovery.add_done_callback(_has_failed)  # retrieves the error if nobody is left waiting
         await asyncio.shield(self._recovery)
 
     def look_again(self, seconds: float, is_due: Callable[[], bool] = lambda: True) -> None:
-        """Look every so many seconds, if it is due, whether a server is gone by now: a start cannot tell everywhere."""
+        """Scan periodically, whenever due, for servers that are gone: at startup this cannot always be determined."""
         work = self._look_again(seconds, is_due)
         self._looking = in_background(work, what="looking for what servers left that are gone")
 
     def stop_looking(self) -> None:
-        """Look no more."""
+        """Stop the periodic scan."""
         if self._looking is not None:
             self._looking.cancel()
             self._looking = None
 
     @property
     def is_looking(self) -> bool:
-        """Whether it looks again and again."""
+        """Whether the periodic scan is running."""
         return self._looking is not None
 
     async def _look_again(self, seconds: float, is_due: Callable[[], bool]) -> None:
@@ -94,7 +94,7 @@ class AbandonedRequests:
             self.looked = asyncio.Event()
 
     async def look(self) -> None:
-        """Close or keep what is this process's by now; what the store does not take is left for the next look.
+        """Close or keep requests that this process now owns; those that cannot be stored are left for the next scan.
 
         Raises
         ------
@@ -103,7 +103,7 @@ class AbandonedRequests:
         self._left.update({request.id: request for request in await self._store.adopt_abandoned()})
         for request in list(self._left.values()):
             if self._left.pop(request.id, None) is None:
-                continue  # another look closes it
+                continue  # another scan is closing it
             try:
                 await self._close(request)
             except (StorageError, asyncio.CancelledError):

@@ -1,4 +1,4 @@
-"""Takes what people answer: one answer or many, one person's approval of several, more time."""
+"""People's decisions: on one request or many, one of several required approvals, extensions."""
 
 from __future__ import annotations
 
@@ -24,29 +24,29 @@ from .verdicts import Verdict
 
 
 class DecisionManager:
-    """Takes what people answer to the requests of this server process.
+    """Handles people's decisions on the requests of this server process.
 
     Parameters
     ----------
     approvals : ApprovalManager
-        Has the requests.
+        Holds the requests.
     clock : Clock
-        The time.
+        Source of the time.
     waiting_times : WaitingTimes
-        How much more time a request can be given.
+        Limits of extensions.
     policies : PolicyManager
-        Has the last word on what was allowed.
+        Re-checks what was approved.
     grants : GrantManager
-        Keeps what a person answered for good.
+        Stores lasting answers.
     checker : ArgumentChecker
         Validates edited arguments.
     decide_with : DecideWith
-        Whose answers count.
+        The credentials required to decide.
 
     Attributes
     ----------
     decide_with : DecideWith
-        What was given.
+        The constructor's argument.
     """
 
     def __init__(
@@ -71,26 +71,26 @@ class DecisionManager:
         self.decide_with = decide_with
 
     async def decide(self, request_id: str, verdict: Verdict, *, reviewer: Reviewer) -> ApprovalRequest:
-        """Take a person's answer; when this returns it is on disk.
+        """Apply a person's decision; on return, it is on disk.
 
-        What was allowed is kept as running, because the call follows at once.
+        An approved call is stored as running, because it starts at once.
 
         Raises
         ------
         NeedsPersonError
-            The answer is not a person's, and only theirs count.
+            Only people may decide, and the reviewer is not one.
         UnknownApprovalError
             There is no such request.
         InvalidTransitionError
-            It is final, or it belongs to another server process.
+            It is final, or belongs to another server process.
         StaleDigestError
-            The person saw other arguments than the stored ones.
+            The decision's digest is not that of the stored call.
         InvalidDecisionError, ToolArgumentsError, ToolCallRejectedError
-            The edited arguments cannot run, or a rule that was written meanwhile denies the call.
+            The edited arguments are invalid, or a rule written meanwhile denies the call.
         LockedError
-            The site's administrator has turned off lasting answers, or editing.
+            The site's administrator has disabled grants or editing.
         StorageError
-            The decision could not be kept, so it does not count.
+            The decision could not be stored, and has no effect.
         """
         reviewer.check(self.decide_with)
         self._check_features(verdict)
@@ -114,25 +114,25 @@ class DecisionManager:
         return decided
 
     async def settle_by_rules(self, rules: Sequence[Rule], *, reviewer: Reviewer) -> None:
-        """Answer what waits and new rules decide, by `Settlement.settle_by_rules`.
+        """Decide pending requests by new rules; see `Settlement.settle_by_rules`.
 
         Parameters
         ----------
         rules : sequence of Rule
-            The rules that are new.
+            The new rules.
         reviewer : Reviewer
-            Who wrote them.
+            Their author.
 
         Raises
         ------
         NeedsPersonError
-            They are not a person, and only a person's answers count.
+            Only people may decide, and the author is not one.
         """
         reviewer.check(self.decide_with)
         await self._settlement.settle_by_rules(rules, reviewer=reviewer)
 
     def _check_features(self, verdict: Verdict) -> None:
-        """Refuse an answer of a kind that the site has turned off."""
+        """Reject an answer that uses a feature disabled by the site."""
         if verdict.arguments is not None:
             self._policies.site.check(Feature.EDIT)
         if verdict.answer is Answer.ALLOW_ALWAYS:
@@ -141,22 +141,22 @@ class DecisionManager:
     async def decide_all(
         self, verdicts: Sequence[tuple[str, Verdict]], *, reviewer: Reviewer
     ) -> tuple[ApprovalRequest | AgentBoxError, ...]:
-        """Take a person's answers to several requests, each as `decide` does; one that is refused stops no other.
+        """Apply a person's decisions on several requests, each as `decide` does; an error in one stops no other.
 
-        They are taken together, so that the store can keep them in few commits; a request that is named more than once
-        is answered in the order of the answers.
+        They are concurrent, so that the store can group them into few commits; several decisions on one request are
+        applied in order.
 
         Parameters
         ----------
         verdicts : sequence of (str, Verdict)
-            The id of each request, and its answer.
+            The id and the decision of each request.
         reviewer : Reviewer
-            Whose answers they are.
+            Who decided.
 
         Returns
         -------
         tuple of ApprovalRequest or AgentBoxError
-            For each answer, in order, the decided request or what `decide` raised.
+            For each decision, in order, the decided request or the error that `decide` raised.
         """
         turns: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
@@ -170,14 +170,14 @@ class DecisionManager:
         return tuple(await asyncio.gather(*(take(request_id, verdict) for request_id, verdict in verdicts)))
 
     async def endorse(self, request_id: str, verdict: Verdict, *, reviewer: Reviewer) -> ApprovalRequest:
-        """Take the approval of one person of several that are needed; when this returns it is on disk.
+        """Add one of several required approvals; on return, it is on disk.
 
         Raises
         ------
         NeedsPersonError, UnknownApprovalError, InvalidTransitionError, StaleDigestError, InvalidDecisionError
-            As for `decide`; also if that person has approved it before.
+            As for `decide`; also if that person has already approved it.
         StorageError
-            The vote could not be kept, so it does not count.
+            The vote could not be stored, and has no effect.
         """
         reviewer.check(self.decide_with)
         await self._check_waiting(await self._approvals.find(request_id))
@@ -185,20 +185,20 @@ class DecisionManager:
         return await asyncio.shield(self._change_waiting(request_id, lambda request: request.endorse(vote)))
 
     async def extend(self, request_id: str, *, reviewer: Reviewer) -> ApprovalRequest:
-        """Let a pending request wait longer, by the time that is left to a new one, up to the longest wait.
+        """Extend a pending request's waiting time by that of a new request, up to the maximum.
 
-        One that waits for ever, or has the longest time already, stays as it is.
+        A request without a limit, or already at the maximum, is unchanged.
 
         Raises
         ------
         NeedsPersonError
-            Who asks is not a person, and only their answers count.
+            Only people may decide, and the reviewer is not one.
         UnknownApprovalError
             There is no such request.
         InvalidTransitionError
-            It is final, or it belongs to another server process.
+            It is final, or belongs to another server process.
         StorageError
-            The new time could not be kept, so it does not count.
+            The new time could not be stored, and has no effect.
         """
         reviewer.check(self.decide_with)
         request = await self._approvals.find(request_id)
@@ -211,7 +211,7 @@ class DecisionManager:
         )
 
     async def _check_waiting(self, request: ApprovalRequest) -> None:
-        """Refuse a request that is not this server's, or whose time is over."""
+        """Raise an error if a request is not this server's, or has expired."""
         if request.status is Status.PENDING and request.id not in self._requests:
             raise InvalidTransitionError(
                 f"request `{request.id}` belongs to another Jupyter server: decide it there", request_id=request.id
@@ -228,7 +228,7 @@ class DecisionManager:
             after = change(before)
             if not await self._requests.try_write(before, after):
                 raise await self._requests.changed_meanwhile(before)
-            if self._requests.get(request_id) is before:  # else it was decided in the same moment
+            if self._requests.get(request_id) is before:  # otherwise it was decided at the same moment
                 self._requests.apply(after)
             return after
 
@@ -244,7 +244,7 @@ class DecisionManager:
             )
 
     def _check_rules(self, request: ApprovalRequest) -> None:
-        """Refuse what a rule denies that somebody wrote while the request waited; a lasting answer is no such rule."""
+        """Reject what a rule written while the request was pending denies; grants are not such rules."""
         evaluation = self._policies.evaluate(request.call, request.tool)
         rule = evaluation.rule
         if evaluation.effect is Effect.DENY and rule is not None and rule.layer.value in ("site", "user"):

@@ -38,7 +38,7 @@ _FIELDS: Final = {"decision", "digest", "arguments", "reason", "tell", "grant"}
 
 
 def verdict_from_json(body: JsonObject) -> Verdict:
-    """Read a decision's body. It never says who the reviewer is; the session does.
+    """Parse a decision's body. The session, never the body, determines the reviewer.
 
     Raises
     ------
@@ -75,7 +75,7 @@ def _tell_from_json(tell: JsonValue, answer: Answer) -> bool:
 
 
 def request_in_brief(request: ApprovalRequest) -> JsonObject:
-    """Return what of a request is told to who changed it and may not read it."""
+    """Return the part of a request that is shown to somebody who may change but not read it."""
     return {"id": request.id, "status": request.status.value}
 
 
@@ -84,12 +84,12 @@ def _is_id(value: JsonValue) -> bool:
 
 
 def named_from_json(entry: JsonValue) -> tuple[str, JsonObject]:
-    """Read which request an entry of a batch decides, and the rest of the entry: the body of a single decision.
+    """Split an entry of a batch into the request's id and the body of a single decision.
 
     Raises
     ------
     InvalidDecisionError
-        If it names none.
+        If it has no id.
     """
     if not isinstance(entry, dict) or not _is_id(entry.get("id")):
         raise InvalidDecisionError("each decision must be a JSON object whose `id` is a request's")
@@ -108,20 +108,20 @@ class ApprovalsAPIHandler(AgentBoxHandler):
 
     @property
     def decisions(self) -> DecisionManager:
-        """The manager of people's answers to them."""
+        """The manager of decisions."""
         return self.services.decisions
 
     def to_json(self, request: ApprovalRequest) -> JsonObject:
-        """Return the request with what is said while its call runs."""
+        """Return the request with its call's progress and log messages."""
         return request_to_json(request, self.services.running_calls.activity_of(request.id), mark=self.mark_of(request))
 
     def listed(self, request: ApprovalRequest) -> JsonObject:
-        """Return the request without long arguments, for who has them."""
+        """Return the request without long arguments, for a client that already has them."""
         activity = self.services.running_calls.activity_of(request.id)
         return request_to_json(request, activity, mark=self.mark_of(request), is_listed=True)
 
     def mark_of(self, request: ApprovalRequest) -> str | None:
-        """Return whether a person who decides has not seen the tool as it is now."""
+        """Return whether the tool's definition is new to the people who decide."""
         if request.status is not Status.PENDING:
             return None
         return self.services.seen_tools.marks(request.call.server, (request.tool,)).get(request.tool.name)
@@ -150,7 +150,7 @@ class ApprovalsHandler(ApprovalsAPIHandler):
             ]
             return answer_text({"approvals": listed, "next": page.next})
 
-        # In a thread: a page of requests takes longer than others should wait.
+        # In a thread: serialising a page of requests would block the loop.
         self.finish_text(await asyncio.to_thread(to_text))
 
     def _is_summary(self) -> bool:
@@ -183,7 +183,7 @@ class ApprovalHandler(ApprovalsAPIHandler):
     @web.authenticated
     @authorized
     async def get(self, request_id: str) -> None:
-        """Read an approval request, with all of its arguments if they are kept."""
+        """Read an approval request, with all stored arguments."""
         request = await self.approvals.get(request_id)
         if is_long(request.call.arguments):
             self.finish_text(await asyncio.to_thread(lambda: answer_text(self.to_json(request))))
@@ -192,12 +192,12 @@ class ApprovalHandler(ApprovalsAPIHandler):
 
 
 class AnswerHandler(ApprovalsAPIHandler):
-    """What a person does about an approval request; a conflict is answered with the request as it now stands."""
+    """Base for actions on an approval request; the response to a conflict contains its current state."""
 
     _conflict: ApprovalRequest | None = None
 
     async def answer(self, request_id: str, take: Callable[[], Awaitable[ApprovalRequest]]) -> None:
-        """Answer with the request as it is afterwards, or in brief to who may not read it."""
+        """Respond with the request after the action, or in brief if the client may not read it."""
         may_read = await self.may_read(AUTH_RESOURCE)
         try:
             request = await take()
@@ -208,7 +208,7 @@ class AnswerHandler(ApprovalsAPIHandler):
         self.finish_json(self.listed(request) if may_read else request_in_brief(request))
 
     def error_details(self, error: AgentBoxError) -> JsonObject:
-        """Add the request as it now stands to a conflict, so that the page can show it."""
+        """Add the request's current state to a conflict, for the page to show."""
         details: dict[str, Any] = super().error_details(error)
         if self._conflict is not None:
             details["approval"] = self.listed(self._conflict)
@@ -216,7 +216,7 @@ class AnswerHandler(ApprovalsAPIHandler):
 
 
 class DecisionHandler(AnswerHandler):
-    """A person's answer to an approval request."""
+    """A decision on an approval request."""
 
     @web.authenticated
     @authorized
@@ -228,12 +228,12 @@ class DecisionHandler(AnswerHandler):
 
 
 class ExtensionHandler(AnswerHandler):
-    """More time for an approval request."""
+    """An extension of an approval request."""
 
     @web.authenticated
     @authorized
     async def post(self, request_id: str) -> None:
-        """Let an approval request wait longer."""
+        """Extend an approval request's waiting time."""
         if self.json_object():
             raise InvalidDecisionError("the body must be `{}`")
         reviewer = await reviewer_of(self, AUTH_RESOURCE)
@@ -241,12 +241,12 @@ class ExtensionHandler(AnswerHandler):
 
 
 class DecisionsHandler(ApprovalsAPIHandler):
-    """A person's answers to several approval requests."""
+    """Decisions on several approval requests."""
 
     @web.authenticated
     @authorized
     async def post(self) -> None:
-        """Decide the requests, each as if its decision came alone, and answer for each, in order."""
+        """Decide each request as if its decision came alone, and respond for each, in order."""
         entries = self._entries()
         reviewer = await reviewer_of(self, AUTH_RESOURCE)
         may_read = await self.may_read(AUTH_RESOURCE)

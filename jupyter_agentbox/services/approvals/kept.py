@@ -1,4 +1,4 @@
-"""Requests that wait for their caller to come back: the process in which they were opened is gone."""
+"""Kept requests: they wait for their caller to return, because the process that opened them is gone."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .manager import ApprovalManager
 
 
 class KeptRequests:
-    """Gives kept requests to who comes back for them, gives up others, and leaves some to the next process.
+    """Returns kept requests to their callers, closes others, and leaves some to the next process.
 
     Parameters
     ----------
@@ -21,23 +21,23 @@ class KeptRequests:
         self._approvals = approvals
 
     def all(self) -> tuple[ApprovalRequest, ...]:
-        """Return what a process left that is gone, and nobody has come back for."""
+        """Return all kept requests that no caller has claimed."""
         return tuple(one.request for one in self._approvals.requests if one.is_kept)
 
     async def take(self, request_id: str) -> ApprovalRequest:
-        """Return a request whose caller is back, once: who has it may run its call when it is approved.
+        """Claim a request for its returned caller, once: the caller may run the call when it is approved.
 
-        Where it shows only after a while that a process is gone, this waits for it.
+        If it takes a while to detect that a process is gone, this waits for it.
 
         Returns
         -------
         ApprovalRequest
-            If it was kept: pending, or running because it was approved meanwhile. Else as it ended.
+            If kept: pending, or running because it was approved meanwhile. Otherwise as it ended.
 
         Raises
         ------
         UnknownApprovalError
-            There is none, or somebody has it.
+            There is none, or it is already claimed.
         StorageError
         """
         while True:
@@ -54,7 +54,7 @@ class KeptRequests:
             await looked.wait()
 
     async def give_up(self, request_id: str) -> None:
-        """Close a kept request that nobody has come back for; one that somebody has by now stays as it is.
+        """Close a kept request unless a caller has claimed it meanwhile.
 
         Raises
         ------
@@ -69,14 +69,14 @@ class KeptRequests:
             if found.request.status is Status.PENDING:
                 await approvals.orphan_request(request_id)
             if approvals.requests.running(request_id) is not None:
-                # It was approved, perhaps in this moment, and nobody will run it.
+                # It was approved, perhaps just now, and nobody will run it.
                 await approvals.record(request_id, OutcomeState.CANCELLED)
         finally:
-            if request_id in approvals.requests:  # its end could not be stored: the next time, perhaps
+            if request_id in approvals.requests:  # its end could not be stored; perhaps next time
                 found.is_kept = True
 
     def leave(self) -> frozenset[str]:
-        """Let go of what waits and another process can keep, and return the ids. It stays pending in the store."""
+        """Release the requests that another process can keep, still pending in the store, and return their ids."""
         left = [one for one in self._approvals.requests.pending() if self._approvals.abandoned.keeps(one)]
         for request in left:
             self._approvals.abandon(request.id)

@@ -1,4 +1,4 @@
-"""The approval broker: opens requests, lets them lapse, wakes who waits, and records how calls ended."""
+"""The approval broker: opens requests, expires them, wakes waiting callers, and records outcomes."""
 
 from __future__ import annotations
 
@@ -28,35 +28,35 @@ log = logging.getLogger(__name__)
 
 
 class ApprovalManager:
-    """Owns the requests of this server process: from the call that asks until it has ended.
+    """Owns the requests of this server process, from the call to its end.
 
     Parameters
     ----------
     store : ApprovalStore
-        Where requests are kept.
+        Stores the requests.
     announcer : Announcer
-        Who tells the pages.
+        Notifies pages.
     clock : Clock
-        The time.
+        Source of the time.
     ids : Ids
-        New request ids.
+        Generates request ids.
     waiting_times : WaitingTimes
         How long a request waits for a person.
     policies : PolicyManager
-        Says which version of the Hub service's policy holds.
+        Has the version of the Hub service's policy.
     grants : GrantManager
-        Counts the uses of what a person answered for good.
+        Counts the uses of grants.
     most_pending : int or None
-        The largest number of pending requests per kernel; ``None`` for no limit.
+        Maximum number of pending requests per kernel; ``None`` for no limit.
     keeps : callable
-        Whether a pending request of a process that is gone goes on waiting here, until its caller is back.
+        Returns whether a pending request of a process that is gone stays pending here until its caller returns.
 
     Attributes
     ----------
     requests : OpenRequests
-        Those that wait or run.
+        The pending and running requests.
     abandoned : AbandonedRequests
-        Looks for what servers left that are gone.
+        Scans for requests of servers that are gone.
     """
 
     def __init__(
@@ -84,7 +84,7 @@ class ApprovalManager:
         self._recordings: set[asyncio.Future[None]] = set()
 
     def now(self) -> datetime:
-        """Return the present time, as the times of requests are told."""
+        """Return the current time, by the clock used for requests."""
         return self._clock.now()
 
     async def open(
@@ -96,7 +96,7 @@ class ApprovalManager:
         *,
         asked_at: datetime | None = None,
     ) -> ApprovalRequest:
-        """Keep a new request, then announce it. One that is allowed is kept as running: its call follows at once.
+        """Store and announce a new request. One that is allowed is stored as running: its call starts at once.
 
         Parameters
         ----------
@@ -211,7 +211,7 @@ class ApprovalManager:
         return await self.find(request_id)
 
     async def find(self, request_id: str) -> ApprovalRequest:
-        """Return a request as `get` does, but without the end of its call if that is still being kept.
+        """Return a request as `get` does, but without the end of its call if that is still being stored.
 
         Raises
         ------
@@ -229,7 +229,7 @@ class ApprovalManager:
         Raises
         ------
         ValueError
-            If the cursor is none of ours.
+            If the cursor is invalid.
         StorageError
         """
         await self.recorded()
@@ -238,9 +238,9 @@ class ApprovalManager:
         return replace(page, approvals=tuple(self._as_asked(request) for request in page.approvals))
 
     def _as_asked(self, request: ApprovalRequest) -> ApprovalRequest:
-        """Return a listed request with the call that a person decides on: secrets are not in the store.
+        """Return a listed request with the call as shown for decision: the store has no secrets.
 
-        Of long arguments, which are not in lists, `get` gives all.
+        Lists omit long arguments; `get` returns them.
         """
         known = self.requests.get(request.id)
         return request if known is None or request.call.omitted is not None else replace(request, call=known.call)
@@ -262,7 +262,7 @@ class ApprovalManager:
             return lapsed
 
     async def _expire(self, request: ApprovalRequest) -> None:
-        present = self.requests.get(request.id) or request  # it may have been given more time
+        present = self.requests.get(request.id) or request  # it may have been extended
         if present.is_over(self._clock.now()):
             try:
                 await self.lapse(request.id, Lapse.TIMED_OUT)
@@ -270,36 +270,36 @@ class ApprovalManager:
                 log.debug("request %s ended at the last moment: %s", request.id, error)
 
     async def orphan(self, kernel_id: str | None = None) -> None:
-        """End the pending requests of a kernel that is gone; of all kernels if none is named."""
+        """Orphan the pending requests of a kernel that is gone, or of all kernels."""
         lost = self.requests.pending() if kernel_id is None else self.requests.pending_of(kernel_id)
         await asyncio.gather(*(self.orphan_request(request.id) for request in lost))
 
     async def orphan_request(self, request_id: str) -> None:
-        """End a pending request that nobody can answer to any more; it may have ended in the same moment."""
+        """Orphan a pending request whose caller is gone; it may have ended at the same moment."""
         try:
             await self.lapse(request_id, Lapse.KERNEL_LOST)
         except (InvalidTransitionError, UnknownApprovalError) as error:
             log.debug("request %s ended while its kernel was stopping: %s", request_id, error)
         except StorageError:
-            # The next start of a server finds it by its dead owner.
+            # The next server to start recognises it by its dead owner.
             log.exception("request %s could not be marked as orphaned", request_id)
 
     def abandon(self, request_id: str) -> None:
-        """Let go of a request that nobody waits for and whose end could not be kept: it can be decided no more.
+        """Forget a request for which nobody waits and whose end could not be stored: it can no longer be decided.
 
-        The next start of a server finds it in the store and closes it.
+        The next server to start finds it in the store and closes it.
         """
         self.requests.forget(request_id)
 
     async def record(
         self, request_id: str, state: OutcomeState, error: str = "", review: ServerReview | None = None
     ) -> ApprovalRequest:
-        """Keep what became of an approved call. Not to be cancelled half way.
+        """Record the outcome of an approved call. Must not be cancelled halfway.
 
         Parameters
         ----------
         request_id : str
-            Of which call.
+            The call's request.
         state : OutcomeState
             How it ended.
         error : str
@@ -322,11 +322,11 @@ class ApprovalManager:
         return changed
 
     def holds(self, request_id: str) -> bool:
-        """Whether a request is open and this process's."""
+        """Whether a request is open and owned by this process."""
         return request_id in self.requests
 
     async def waiting(self) -> Sequence[ApprovalRequest]:
-        """Return all pending requests of this process, newest first, as they stand in memory: whole, and at no query.
+        """Return this process's pending requests, newest first, complete and from memory, without a query.
 
         Raises
         ------

@@ -1,7 +1,7 @@
-"""The requests of this process that wait or run: held in memory, and changed in the store before anything else.
+"""Pending and running requests of this process: cached in memory, and changed in the store first.
 
-The store is the truth: a change counts when the store took it, by compare-and-set, and only then is it announced and
-acted on.
+The store is authoritative: a change takes effect once the store has accepted it, by compare-and-set, and only then is
+announced and acted on.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ from jupyter_agentbox.services.grants.manager import GrantManager
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class OpenRequest:
-    """A request that waits or runs, with what belongs to it until it ends.
+    """A pending or running request, with its state until it ends.
 
     Attributes
     ----------
     request : ApprovalRequest
-        The request as it is now.
+        The request's current state.
     settled : Future or None
-        Has it once it is no longer pending; ``None`` if it never waited.
+        Resolves to it once it is no longer pending; ``None`` if it never was.
     trust_key : str
-        The trust key of its server when it began to wait.
+        The server's trust key when it became pending.
     activity : Activity or None
-        What was said while its call runs.
+        Progress and log messages of the running call.
     is_kept : bool
-        Whether it waits for its caller to come back: the process that opened it is gone.
+        Whether it waits for its caller to return, because the process that opened it is gone.
     """
 
     request: ApprovalRequest
@@ -52,18 +52,18 @@ class OpenRequest:
 
 
 class OpenRequests:
-    """Holds the requests of this process that are pending or running, so that waiting costs no query.
+    """Holds this process's pending and running requests, so that waiting needs no queries.
 
     Parameters
     ----------
     store : ApprovalStore
-        Where requests are kept.
+        Stores the requests.
     announcer : Announcer
-        Who tells the pages.
+        Notifies pages.
     grants : GrantManager
-        Learns of a grant in the step in which its request is decided.
+        Told of a grant atomically with the decision that gives it.
     most_pending : int or None
-        The largest number of pending requests per kernel; ``None`` for no limit.
+        Maximum number of pending requests per kernel; ``None`` for no limit.
     """
 
     def __init__(
@@ -84,40 +84,40 @@ class OpenRequests:
         return iter(self._open.values())
 
     def find(self, request_id: str) -> OpenRequest | None:
-        """Return what is open under an id; ``None`` if nothing of this process is."""
+        """Return this process's open request with an id, if any."""
         return self._open.get(request_id)
 
     def get(self, request_id: str) -> ApprovalRequest | None:
-        """Return an open request as it is now; ``None`` if it is not open, or not this process's."""
+        """Return the current state of an open request; ``None`` if it is not open, or not this process's."""
         found = self._open.get(request_id)
         return None if found is None else found.request
 
     def trust_key(self, request_id: str) -> str:
-        """Return the trust key of a request's server when it began to wait; empty if it is not open any more."""
+        """Return the trust key of a request's server when it became pending; empty if it is no longer open."""
         found = self._open.get(request_id)
         return "" if found is None else found.trust_key
 
     def running(self, request_id: str) -> ApprovalRequest | None:
-        """Return a request whose call runs here; ``None`` if it does not."""
+        """Return a request whose call is running here, if any."""
         request = self.get(request_id)
         return request if request is not None and request.outcome_state is OutcomeState.RUNNING else None
 
     def pending(self) -> list[ApprovalRequest]:
-        """Return the requests that wait for a person, oldest first."""
+        """Return the pending requests, oldest first."""
         return [one.request for one in self._open.values() if one.request.status is Status.PENDING]
 
     def pending_of(self, kernel_id: str | None) -> tuple[ApprovalRequest, ...]:
-        """Return the pending requests of a kernel, oldest first; ``None`` is for calls that come from none."""
+        """Return a kernel's pending requests, oldest first; ``None`` stands for calls from outside kernels."""
         return tuple(request for request in self.pending() if request.call.origin.kernel_id == kernel_id)
 
     @contextmanager
     def counted(self, request: ApprovalRequest) -> Iterator[None]:
-        """Count a request, from before it is in the store; it counts until it is no longer pending.
+        """Count a request against its kernel's limit, from before it is stored until it is no longer pending.
 
         Raises
         ------
         TooManyRequestsError
-            If the kernel already has the largest allowed number of pending requests.
+            If the kernel has reached its limit of pending requests.
         """
         kernel_id = request.call.origin.kernel_id
         if request.status is not Status.PENDING:
@@ -136,7 +136,7 @@ class OpenRequests:
             raise
 
     def add(self, request: ApprovalRequest) -> None:
-        """Hold a request that is in the store, and counted."""
+        """Hold a request that is stored and counted."""
         if request.status is not Status.PENDING:
             self._open[request.id] = OpenRequest(request=request)
             return
@@ -145,29 +145,29 @@ class OpenRequests:
         self._open[request.id] = OpenRequest(request=request, settled=settled, trust_key=trust_key)
 
     def keep(self, request: ApprovalRequest) -> None:
-        """Let a request that another process opened wait here, until its caller is back."""
+        """Keep a request opened by another process pending here until its caller returns."""
         self._pending[request.call.origin.kernel_id] += 1
         self.add(request)
         self._open[request.id].is_kept = True
         self._announcer.approval_changed(request)
 
     def turn(self, request_id: str) -> asyncio.Lock:
-        """Return what lets changes of a pending request come one after the other: none is written over another."""
+        """Return the lock that serialises changes of a pending request, so that none is overwritten."""
         return self._turns.setdefault(request_id, asyncio.Lock())
 
     async def write(self, before: ApprovalRequest, after: ApprovalRequest, *, grant: Grant | None = None) -> None:
-        """Store, remember and announce a change. Who asked for it may go away meanwhile; it is done as a whole.
+        """Store, cache and announce a change, to completion even if its caller is cancelled.
 
         Raises
         ------
         InvalidTransitionError
-            If the request is not as it was before: another change came first.
+            If the request is not in the state `before`: another change came first.
         UnknownApprovalError, StorageError
         """
         await asyncio.shield(self.write_through(before, after, grant))
 
     async def write_through(self, before: ApprovalRequest, after: ApprovalRequest, grant: Grant | None = None) -> None:
-        """Store, remember and announce a change. Not to be cancelled half way.
+        """Store, cache and announce a change. Must not be cancelled halfway.
 
         Raises
         ------
@@ -177,11 +177,11 @@ class OpenRequests:
         if not await self.try_write(before, after, grant):
             raise await self.changed_meanwhile(before)
         if grant is not None:
-            self._grants.remember(grant)  # in the same step: should the kernel end now, it ends the grant, too
+            self._grants.remember(grant)  # without awaiting: if the kernel ends now, that ends the grant, too
         self.apply(after)
 
     async def try_write(self, before: ApprovalRequest, after: ApprovalRequest, grant: Grant | None = None) -> bool:
-        """Store a change if the request is as it was before, and return whether it was; `apply` comes next.
+        """Store a change if the request is in the state `before`; return whether it was stored. Call `apply` next.
 
         Raises
         ------
@@ -190,12 +190,12 @@ class OpenRequests:
         return await self._store.replace_if(after, status=before.status, outcome=before.outcome_state, grant=grant)
 
     def apply(self, request: ApprovalRequest) -> None:
-        """Remember and announce a change that the store took."""
+        """Cache and announce a stored change."""
         self._remember(request)
         self._announcer.approval_changed(request)
 
     async def changed_meanwhile(self, believed: ApprovalRequest) -> InvalidTransitionError:
-        """Believe what is stored where it is not what we believed, and return what to tell whose change came too late.
+        """Refresh a request whose cached state is outdated, and return the error for the late change.
 
         Raises
         ------
@@ -204,21 +204,21 @@ class OpenRequests:
         return _changed(believed, await self._present(believed))
 
     async def _present(self, believed: ApprovalRequest) -> ApprovalRequest:
-        """Return what is stored where it is not what we believed, and believe that."""
+        """Return the stored state of a request whose cached state is outdated, and cache it."""
         try:
             present = await self._store.get(believed.id)
         except UnknownApprovalError:
             self.forget(believed.id)
             raise
         if present.decision is not None and present.decision.edited_digest:
-            # It was kept, though its writer does not know: what the store has of the arguments cannot run.
+            # It was stored, though its writer does not know: the stored arguments, redacted, cannot run.
             self.forget(believed.id)
             return present
         present = replace(present, call=believed.call)
         self._remember(present)
         is_voted = len(present.votes) > len(believed.votes)
         if not is_voted and (present.status, present.outcome_state) == (believed.status, believed.outcome_state):
-            self.forget(believed.id)  # the store does not take it from us: another server process adopted it
+            self.forget(believed.id)  # the store refuses our change: another server process adopted it
         return present
 
     def _remember(self, request: ApprovalRequest) -> None:
@@ -234,7 +234,7 @@ class OpenRequests:
             self.forget(request.id)
 
     def forget(self, request_id: str) -> None:
-        """Let go of a request. Who waits for it is told that it is no longer this server's, unless it was settled."""
+        """Drop a request. Waiters are told that it is no longer this server's, unless it is already settled."""
         known = self._open.pop(request_id, None)
         if known is None:
             return
@@ -244,7 +244,7 @@ class OpenRequests:
         if settled is not None and not settled.done():
             text = f"request `{request_id}` no longer belongs to this server; its call did not run"
             settled.set_exception(ApprovalCancelledError(text, request_id=request_id))
-            settled.exception()  # looks at the error, should nobody be left who waits
+            settled.exception()  # retrieves the error if nobody is left waiting
 
     def _uncount(self, kernel_id: str | None) -> None:
         self._pending[kernel_id] -= 1
@@ -253,7 +253,7 @@ class OpenRequests:
 
 
 def _changed(believed: ApprovalRequest, present: ApprovalRequest) -> InvalidTransitionError:
-    """Return what to tell whose change came too late."""
+    """Return the error for a change that came too late."""
     if present.status is not believed.status:
         text = f"is no longer {believed.status.value}: it is `{present.status.value}`"
     elif len(present.votes) > len(believed.votes):

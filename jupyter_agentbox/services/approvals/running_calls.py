@@ -1,4 +1,4 @@
-"""What is said and asked while the call of a request runs."""
+"""Progress, log messages and questions of running calls."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from .open_requests import OpenRequests
 
 
 class RunningCalls:
-    """Shows how far running calls are and what their servers log, and keeps what they ask.
+    """Shows the progress and log messages of running calls, and stores their servers' questions.
 
     Parameters
     ----------
     requests : OpenRequests
         Holds the requests of the calls.
     announcer : Announcer
-        Who tells the pages.
+        Notifies pages.
     """
 
     def __init__(self, *, requests: OpenRequests, announcer: Announcer) -> None:
@@ -30,19 +30,19 @@ class RunningCalls:
         self._announcer = announcer
 
     def find(self, request_id: str) -> ApprovalRequest | None:
-        """Return a request whose call runs here; ``None`` if it does not."""
+        """Return a request whose call is running here, if any."""
         return self._requests.running(request_id)
 
     def set_progress(self, request_id: str, progress: Progress) -> None:
-        """Note how far a running call is and tell the pages."""
+        """Set a running call's progress and notify pages."""
         self._set_activity(request_id, lambda activity: activity.with_progress(progress))
 
     def add_message(self, request_id: str, message: LogMessage) -> None:
-        """Note what the server of a running call logs, and tell the pages."""
+        """Add a log message of a running call's server and notify pages."""
         self._set_activity(request_id, lambda activity: activity.with_message(message))
 
     def activity_of(self, request_id: str) -> Activity | None:
-        """Return what was said while a call runs; ``None`` if nothing was, or it has ended."""
+        """Return a running call's progress and log messages; ``None`` if there are none, or it has ended."""
         found = self._requests.find(request_id)
         return None if found is None else found.activity
 
@@ -53,14 +53,14 @@ class RunningCalls:
             self._announcer.approval_changed(found.request)
 
     async def keep_question(self, request_id: str, record: QuestionRecord) -> None:
-        """Keep what the server of a running call asked, and was answered.
+        """Store a question of a running call's server, with its answer.
 
         Raises
         ------
         InvalidTransitionError
             The call has ended.
         StorageError
-            It could not be kept.
+            It could not be stored.
         """
         self.note_question(request_id, record)
         request = self.find(request_id)
@@ -75,7 +75,7 @@ class RunningCalls:
         self._announcer.approval_changed(request)
 
     def note_question(self, request_id: str, record: QuestionRecord) -> None:
-        """Remember a question that nobody answered; it is kept with the next change of the request."""
+        """Remember an unanswered question, to be stored with the next change of the request."""
         self._change(request_id, lambda request: request.with_question(record))
 
     def _change(self, request_id: str, change: Callable[[ApprovalRequest], ApprovalRequest]) -> None:

@@ -1,4 +1,4 @@
-"""Answering, by a grant or a rule that a person has just given or written, what waits already."""
+"""Settlement of pending requests by a grant or a rule that a person has just created."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ log = logging.getLogger(__name__)
 
 
 class Settlement:
-    """Answers what waits and a new grant or rule is for, as if it came now. What a rule asks about goes on waiting.
+    """Decides pending requests by a new grant or rule as if they came now. What a rule asks about stays pending.
 
     Parameters
     ----------
     requests : OpenRequests
-        Holds what waits.
+        Holds the pending requests.
     policies : PolicyManager
-        Says which grant or rule a call is allowed or denied by.
+        Evaluates calls by grants and rules.
     grants : GrantManager
         Counts the uses of the grant.
     clock : Clock
-        The time.
+        Source of the time.
     """
 
     def __init__(self, *, requests: OpenRequests, policies: PolicyManager, grants: GrantManager, clock: Clock) -> None:
@@ -45,7 +45,7 @@ class Settlement:
         self._clock = clock
 
     async def settle(self, grant: Grant) -> None:
-        """Answer what waits and a grant is for."""
+        """Decide the pending requests that a grant covers."""
         now = self._clock.now()
         await self._settle_all(
             (request, _decision(request, grant.effect, grant.granter, grant.reason, at=now, grant=grant.use))
@@ -54,18 +54,18 @@ class Settlement:
         )
 
     async def settle_by_rules(self, rules: Sequence[Rule], *, reviewer: Reviewer) -> None:
-        """Answer what waits and is decided, together with all other rules, by rules that a person has just written.
+        """Decide pending requests by rules that a person has just written, together with all other rules.
 
-        What a rule asked about is not allowed, because that rule may be one that a new call would not meet, such as
-        what was found in the code that calls. Nor is what is asked about each time, or has such long arguments that
-        nobody need have seen them. What several persons have to approve waits for them.
+        A call that a rule asked about is not allowed, because that rule may not apply to a new call, such as one based
+        on findings in the calling code. Nor is a call that is asked about every time, or whose arguments are so long
+        that nobody need have seen them. Calls that require several approvers still wait for them.
 
         Parameters
         ----------
         rules : sequence of Rule
-            The rules that are new.
+            The new rules.
         reviewer : Reviewer
-            Who wrote them.
+            Their author.
         """
         if not rules:
             return
@@ -85,7 +85,7 @@ class Settlement:
         return self._policies.evaluate(request.call, request.tool).grant == grant.use
 
     def _settling_rule(self, request: ApprovalRequest, rules: Sequence[Rule]) -> Rule | None:
-        """Return which of some rules decides a request; `None` if none does."""
+        """Return the rule among those given that decides a request, if any."""
         call, asked = request.call, request.evaluation.rule
         needs_several = bool(request.votes) or (asked is not None and asked.approvers is not None)
         if request.is_over(self._clock.now()) or needs_several or call.omitted is not None:
@@ -106,7 +106,7 @@ class Settlement:
         except StorageError:
             log.exception("request %s could not be settled by a grant or a rule; it goes on waiting", request.id)
             return
-        if is_settled:  # if not, somebody was faster, or the grant has no use left
+        if is_settled:  # otherwise it was already decided, or the grant is used up
             if decision.grant is not None:
                 self._grants.used(decision.grant, decision.decided_at)
             self._requests.apply(decided)

@@ -1,4 +1,4 @@
-"""What people send: their answers to requests, without who and when."""
+"""Verdicts: decisions as people send them, without reviewer and time."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from jupyter_agentbox.core.reviewers import Reviewer
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """What a person sends: their answer, without who and when, which the server knows.
+    """A decision as a person sends it, without reviewer and time, which the server knows.
 
     Parameters
     ----------
     answer : Answer
-        Which of the four answers.
+        One of the four answers.
     digest : str
-        The digest of the call that the person saw.
+        The digest of the call that the person was shown.
     reason : str
-        Why. The code that called is told why it was rejected.
+        Why. On a rejection, the calling code is told.
     tell : bool
-        Whether it is told the reason of an answer that allows, too.
+        Whether the calling code is also told the reason of an approval.
     arguments : dict or None
         Edited arguments.
     grant : GrantTerms or None
-        Of a lasting answer: what it is for.
+        For a lasting answer: the grant's terms.
     """
 
     answer: Answer
@@ -41,7 +41,7 @@ class Verdict:
     grant: GrantTerms | None = None
 
     def by(self, reviewer: Reviewer, *, at: datetime) -> Decision:
-        """Return the answer with who gave it, and when."""
+        """Return the decision by this reviewer at this time."""
         return Decision(
             answer=self.answer,
             digest=self.digest,
@@ -53,5 +53,5 @@ class Verdict:
         )
 
 
-#: An answer, and whose it is.
+#: A verdict and its reviewer.
 Answered: TypeAlias = tuple[Verdict, Reviewer]

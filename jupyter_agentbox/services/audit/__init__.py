@@ -1,1 +1,1 @@
-"""The record of all calls: found, and exported."""
+"""The record of all calls: search and export."""

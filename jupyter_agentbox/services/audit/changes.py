@@ -1,4 +1,4 @@
-"""Records changes of rules, MCP servers and grants: those over the REST API, and those of files."""
+"""Recording of changes to rules, MCP servers and grants, made over the REST API or in files."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ log = logging.getLogger(__name__)
 
 
 class RecordStore(Protocol):
-    """Keeps records."""
+    """Storage of records."""
 
     async def add(self, request: ApprovalRequest) -> bool:
-        """Keep one."""
+        """Store a record."""
 
 
 class ChangeRecorder:
-    """Notices what has changed, and records who changed it.
+    """Detects changes, and records who made them.
 
     Parameters
     ----------
     store : RecordStore
-        Where records are kept, beside those of calls.
+        Stores the records, beside those of calls.
     clock : Clock
-        The time.
+        Source of the time.
     ids : Ids
-        New records' ids.
+        Generates record ids.
     look : callable
-        Returns what is looked at for changes.
+        Returns the state that is watched for changes.
     """
 
     def __init__(self, *, store: RecordStore, clock: Clock, ids: Ids, look: Callable[[], Facts]) -> None:
@@ -52,11 +52,11 @@ class ChangeRecorder:
         self._keeping: set[asyncio.Task[bool]] = set()
 
     def start(self) -> None:
-        """Take what is there now for what was there always."""
+        """Take the current state as the baseline."""
         self._known = self._look()
 
     def notice(self) -> None:
-        """Record, in the background, what has changed since the last look."""
+        """Record, in the background, changes since the last look."""
         if (before := self._known) is None or (now := self._look_again()) is None:
             return
         for change, about in now.changes_since(before):
@@ -64,12 +64,12 @@ class ChangeRecorder:
 
     @asynccontextmanager
     async def by(self, reviewer: Reviewer) -> AsyncIterator[None]:
-        """Record what changes within as this person's doing; at the end, it is kept. One person after another.
+        """Record changes within the context as made by this person; stored on exit. One context at a time.
 
         Raises
         ------
         StorageError
-            What changed could not be recorded.
+            The changes could not be recorded.
         """
         async with self._turn:
             self.notice()
@@ -83,7 +83,7 @@ class ChangeRecorder:
 
     @contextmanager
     def recorded_elsewhere(self) -> Iterator[None]:
-        """Pass over what changes within: the record of a call says it."""
+        """Skip changes within the context: a call's record covers them."""
         self.notice()
         try:
             yield
@@ -91,7 +91,7 @@ class ChangeRecorder:
             self._look_again()
 
     async def note(self, change: Change, about: JsonObject, *, by: Reviewer) -> None:
-        """Record what a person did that no look shows.
+        """Record a person's action that comparing states does not show.
 
         Raises
         ------
@@ -102,14 +102,14 @@ class ChangeRecorder:
         await self._all_kept()
 
     async def aclose(self) -> None:
-        """Wait until all is kept."""
+        """Wait until everything is stored."""
         self._known = None
         await asyncio.gather(*self._keeping, return_exceptions=True)
 
     def _look_again(self) -> Facts | None:
-        """Return how things are now, which is known from here on; ``None`` within another look, or before the first.
+        """Return the current state, as the new baseline; ``None`` within another look, or before the first.
 
-        A look reads files, and whoever reads them may announce that they have changed.
+        A look reads files, whose reader may announce that they have changed.
         """
         if self._known is None or self._is_looking:
             return None

@@ -1,4 +1,4 @@
-"""The way of records to one place: first to the disk of this server, then there, again and again until it has them."""
+"""Delivery of records to an audit sink: spooled to disk first, then sent until accepted."""
 
 from __future__ import annotations
 
@@ -17,57 +17,57 @@ from jupyter_agentbox.exceptions import RecordsRejectedError
 
 log = logging.getLogger(__name__)
 
-#: Bytes that are handed over at once, about.
+#: Approximate batch size, in bytes.
 _BATCH: Final = 256_000
-#: How much longer than the first the longest pause between two attempts is.
+#: Maximum delay between two attempts, as a multiple of the first.
 _LONGEST: Final = 60
-#: How often a place has to refuse a record that comes alone until it is set aside.
+#: How often the sink must refuse a record sent on its own before it is set aside.
 _REFUSALS: Final = 5
 
 
 class Fate(str, Enum):
-    """What became of a record."""
+    """The fate of a record."""
 
     DELIVERED = "delivered"
     REJECTED = "rejected"
-    """The place refused it, and it is in a file of its own."""
+    """Refused by the sink, and saved to a separate file."""
 
     LOST = "lost"
-    """This server's disk did not take it."""
+    """Not accepted by this server's disk."""
 
 
 class Waiting(Protocol):
-    """Records that wait on disk, the first one first."""
+    """A spool of records on disk, in order."""
 
     def append(self, lines: Sequence[bytes]) -> None:
-        """Keep records, all or none; `OSError` if they cannot be kept."""
+        """Store records, all or none; `OSError` if they cannot be stored."""
 
     def read(self, most: int) -> list[bytes]:
-        """Return the first records, about as many bytes as are wanted."""
+        """Return the first records, up to about this many bytes."""
 
     def sent(self, lines: Sequence[bytes]) -> None:
-        """Let go of the first records."""
+        """Remove the first records."""
 
     def set_aside(self, line: bytes) -> Path:
-        """Keep a record that the place refuses, and return the file; `OSError` if it cannot be kept."""
+        """Save a record that the sink refuses, and return its file; `OSError` if it cannot be saved."""
 
     def discard(self) -> None:
-        """Remove what is left."""
+        """Delete the spool."""
 
     def close(self) -> None:
-        """Close it, and keep what waits."""
+        """Close the spool, leaving its records for later."""
 
 
 @dataclass(slots=True)
 class Receipt:
-    """How far a record is on its way to one place.
+    """The delivery status of a record for one sink.
 
     Attributes
     ----------
     kept : Future
-        Done when it is on the disk of this server; fails with `OSError` if it is lost.
+        Done when the record is on this server's disk; fails with `OSError` if it is lost.
     delivered : Future
-        Done when the place has it; fails if it is lost, or the place refuses it.
+        Done when the sink has accepted it; fails if it is lost or refused.
     """
 
     line: bytes
@@ -75,38 +75,38 @@ class Receipt:
     delivered: asyncio.Future[None] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
 
     def fail(self, error: OSError) -> None:
-        """Say that it is lost."""
+        """Mark the record as lost."""
         for future in (self.kept, self.delivered):
             if not future.done():
                 future.set_exception(error)
-                future.exception()  # looks at the error, should nobody wait
+                future.exception()  # retrieves the error if nobody is waiting
 
     def settle(self, future: asyncio.Future[None]) -> None:
-        """Say that it is so far."""
+        """Mark a stage as reached."""
         if not future.done():
             future.set_result(None)
 
 
 class Delivery:
-    """Hands records to one place, in their order.
+    """Delivers records to one sink, in order.
 
     Parameters
     ----------
     sink : AuditSink
-        The place that gets the records.
+        The audit sink.
     waiting : Waiting
-        Keeps them meanwhile.
+        The spool.
     left_behind : callable
-        Yields what servers left that are gone, one after the other; it is handed over beside what is new.
+        Yields the spools of servers that are gone, one at a time; they are delivered alongside new records.
     pause : float
-        Seconds before the second attempt; then twice as many, and so on.
+        Delay before the second attempt, in seconds; doubled with each further one.
     count : callable
-        Told what became of how many records.
+        Called with the fate and the number of records.
 
     Attributes
     ----------
     name : str
-        The name of the place.
+        The sink's name.
     """
 
     def __init__(
@@ -133,23 +133,23 @@ class Delivery:
         self._tasks: list[asyncio.Task[None]] = []
 
     def start(self) -> None:
-        """Begin to hand over."""
+        """Start delivering."""
         self._tasks = [
             in_background(self._keep(), what=f"keeping records for {self.name}"),
             in_background(self._deliver(), what=f"handing records to {self.name}"),
-            # beside what happens now, which no old file may hold up
+            # separately, so that old records do not delay new ones
             in_background(self._deliver_left_behind(), what=f"handing records that were left to {self.name}"),
         ]
 
     def put(self, line: bytes) -> Receipt:
-        """Take a record."""
+        """Accept a record."""
         receipt = self._last = Receipt(line)
         self._fresh.append(receipt)
         self._has_fresh.set()
         return receipt
 
     async def aclose(self, patience: float) -> None:
-        """Wait so many seconds for what is on its way. What is left stays on disk for the next server."""
+        """Wait up to this many seconds for outstanding records. The rest stays on disk for the next server."""
         if self._last is not None and self._tasks:
             await asyncio.wait([self._last.kept])
             await asyncio.wait([self._last.delivered, self._tasks[-1]], timeout=patience)
@@ -178,7 +178,7 @@ class Delivery:
                 receipt.settle(receipt.kept)
 
     async def _deliver(self) -> None:
-        """Hand over what this server kept: as it was made, not as it is on the disk, where others can write."""
+        """Deliver this server's records: as made, not as on disk, where others can write."""
         while True:
             await self._has_kept.wait()
             self._has_kept.clear()
@@ -186,7 +186,7 @@ class Delivery:
                 handed = await self._hand_over(_batch(self._kept), self._waiting)
                 try:
                     await in_thread(self._waiting.sent, handed.lines)
-                except OSError as error:  # the place has them, and may get them again from the next server
+                except OSError as error:  # accepted, but the next server may send them again
                     log.error("records of the audit for %s cannot be removed from the disk: %s", self.name, error)
                 for _ in handed.lines:
                     receipt = self._kept.popleft()
@@ -197,7 +197,7 @@ class Delivery:
 
     async def _deliver_left_behind(self) -> None:
         spools = self._left_behind()
-        while (left := await in_thread(next, spools, None)) is not None:  # one is open at a time: there may be many
+        while (left := await in_thread(next, spools, None)) is not None:  # one open at a time: there may be many
             try:
                 while lines := await in_thread(left.read, _BATCH):
                     await in_thread(left.sent, (await self._hand_over(lines, left)).lines)
@@ -209,9 +209,9 @@ class Delivery:
                 left.close()
 
     async def _hand_over(self, lines: Sequence[bytes], waiting: Waiting) -> _Handed:
-        """Hand over records, however long that takes; return the first or more of them, which are done with.
+        """Deliver records, however long that takes; return those at the front that are finished.
 
-        A record that the place refuses again and again, also when it comes alone, is set aside: those behind it go on.
+        A record that is refused repeatedly, even on its own, is set aside, so that those behind it can proceed.
         """
         pause, refusals = self._pause, 0
         while (error := await self._attempt(lines)) is not None:
@@ -222,14 +222,14 @@ class Delivery:
             if not is_refused or len(lines) == 1:
                 await asyncio.sleep(pause)
                 pause = min(2 * pause, _LONGEST * self._pause)
-            lines = lines[: max(1, len(lines) // 2)]  # a place may take fewer at once than these
+            lines = lines[: max(1, len(lines) // 2)]  # a sink may accept fewer at once
         self._count(Fate.DELIVERED, len(lines))
         return _Handed(lines)
 
     async def _is_set_aside(self, line: bytes, waiting: Waiting, error: Exception) -> bool:
         try:
             file = await in_thread(waiting.set_aside, line)
-        except OSError as problem:  # it is not let go of: nothing is handed over until somebody makes room
+        except OSError as problem:  # not dropped: nothing is delivered until somebody frees space
             log.error("a record of the audit that %s refuses cannot be set aside: %s", self.name, problem)
             return False
         log.error(
@@ -241,7 +241,7 @@ class Delivery:
         return True
 
     async def _attempt(self, lines: Sequence[bytes]) -> Exception | None:
-        """Send records, and return why the place does not have them."""
+        """Send records; return the error if they were not accepted."""
         try:
             await self._sink.send(lines)
         except Exception as error:  # noqa: BLE001  # whatever it is: an end of this task would be the end of the trail
@@ -258,14 +258,14 @@ class Delivery:
 
 @dataclass(frozen=True, slots=True)
 class _Handed:
-    """Records that are done with, and why the place refused them, if it did."""
+    """Finished records, and why the sink refused them, if it did."""
 
     lines: Sequence[bytes]
     refusal: OSError | None = None
 
 
 def _batch(receipts: Iterable[Receipt]) -> list[bytes]:
-    """Return the first records, about as many bytes as are handed over at once, at least one."""
+    """Return the first records, up to about the batch size but at least one."""
     lines: list[bytes] = []
     size = 0
     for receipt in receipts:

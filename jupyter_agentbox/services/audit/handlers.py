@@ -1,4 +1,4 @@
-"""REST: find records of calls, and download them."""
+"""REST: search and download records of calls."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _json_line(request: ApprovalRequest) -> str:
     return answer_text(record_to_json(request)) + "\n"
 
 
-#: Of each format: its type, what comes first, and what writes a record.
+#: Format -> media type, preamble, and the function that writes a record.
 _FORMATS: Final[dict[str, tuple[str, str, Callable[[ApprovalRequest], str]]]] = {
     "jsonl": ("application/x-ndjson", "", _json_line),
     "csv": ("text/csv; charset=utf-8", csv_header(), record_to_csv),
@@ -49,7 +49,7 @@ class AuditHandler(AgentBoxHandler):
     @web.authenticated
     @authorized
     async def get(self) -> None:
-        """Answer with a page of records, newest first, or with all of them as a file."""
+        """Return a page of records, newest first, or all of them as a file."""
         form = self.get_query_argument("format", "json")
         try:
             query = self._query()
@@ -65,7 +65,7 @@ class AuditHandler(AgentBoxHandler):
             await self._download(query, form)
 
     async def _download(self, query: AuditQuery, form: str) -> None:
-        """Write all records, page by page: only one page of them is in memory."""
+        """Write all records, page by page, with only one page in memory."""
         media, text, line = _FORMATS[form]
         self.set_header("Content-Disposition", f'attachment; filename="agentbox-history.{form}"')
         self.set_header("Content-Type", media)
@@ -77,7 +77,7 @@ class AuditHandler(AgentBoxHandler):
                 text = ""
                 await self.flush()
         except iostream.StreamClosedError:
-            return  # whoever asked is gone
+            return  # the client has disconnected
         self.finish(set_content_type=media)
 
     def _query(self) -> AuditQuery:
@@ -111,7 +111,7 @@ class AuditHandler(AgentBoxHandler):
         if text is None:
             return None
         try:
-            time = datetime.fromisoformat(text.replace(" ", "+"))  # a `+` that nobody escaped
+            time = datetime.fromisoformat(text.replace(" ", "+"))  # an unescaped `+`
         except ValueError:
             raise ValueError(f"`{name}` must be a time in ISO 8601, such as 2026-11-22T08:00:00Z") from None
         return time if time.tzinfo is not None else time.replace(tzinfo=UTC)

@@ -1,4 +1,4 @@
-"""The record of all calls, as it is shown: of this server and of all others that share its database."""
+"""Read access to the record of all calls, of this server and of all others that share its database."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from jupyter_agentbox.core.ports import AuditLog
 from jupyter_agentbox.core.redaction import Redaction
 from jupyter_agentbox.services.approvals.manager import ApprovalManager
 
-#: Records of an export that are in memory at a time.
+#: Page size of an export.
 _EXPORTED: int = 500
 
 
 class AuditManager:
-    """Finds records.
+    """Searches and exports records.
 
     Parameters
     ----------
     log : AuditLog
-        Where the records are kept.
+        Reads the stored records.
     approvals : ApprovalManager
-        Keeps them: what it is about to keep is waited for.
+        Writes them; pending writes are waited for.
     redaction : Redaction
-        Which values are not shown, though they were kept before it was said that they are secrets.
+        Hides secrets that were stored before they were declared secret.
     """
 
     def __init__(self, *, log: AuditLog, approvals: ApprovalManager, redaction: Redaction) -> None:
@@ -39,7 +39,7 @@ class AuditManager:
         Raises
         ------
         ValueError
-            If the cursor is none of ours.
+            If the cursor is invalid.
         StorageError
         """
         await self._approvals.recorded()
@@ -48,7 +48,7 @@ class AuditManager:
         return await asyncio.to_thread(self._redacted, page)
 
     async def export(self, query: AuditQuery) -> AsyncIterator[AuditPage]:
-        """Yield all records that are asked for, page by page.
+        """Yield all matching records, page by page.
 
         Raises
         ------

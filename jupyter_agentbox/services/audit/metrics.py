@@ -1,4 +1,4 @@
-"""What a Jupyter server counts of its audit, for Prometheus: it is shown at `/metrics`, with what the server counts."""
+"""Prometheus metrics of the audit, exposed with the server's own at `/metrics`."""
 
 from __future__ import annotations
 
@@ -12,5 +12,5 @@ _RECORDS: Final = Counter("agentbox_audit_records", "Records for places outside,
 
 
 def count_records(fate: Fate, records: int) -> None:
-    """Count what became of records."""
+    """Count records with this fate."""
     _RECORDS.labels(fate.value).inc(records)

@@ -1,4 +1,4 @@
-"""A store of requests whose every change is recorded outside this server: a call that may run, before it runs."""
+"""A request store whose changes are recorded in the audit trail; a call is recorded before it may run."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ from jupyter_agentbox.core.ports import ApprovalPage, ApprovalQuery, ApprovalSto
 
 from .trail import AuditTrail
 
-#: What a new request is about; one that was approved and has ended stands for a change that was made.
+#: The event of a new request; one that is approved and has ended represents a change that was made.
 _FIRST_EVENTS: Final = {Status.PENDING: AuditEvent.ASKED, Status.APPROVED: AuditEvent.CONFIGURED}
 
 
 class RequestStore(ApprovalStore, GrantStore, Protocol):
-    """Keeps requests and lasting answers."""
+    """Storage of requests and grants."""
 
 
 class RecordedStore:
-    """An `ApprovalStore` and a `GrantStore` that records what it writes.
+    """An `ApprovalStore` and `GrantStore` that records what it writes.
 
-    What lets a call run is recorded first, so that the trail may say more than happened, and never less: if the store
+    Whatever lets a call run is recorded first, so the trail may say more than happened, but never less: if the store
     then refuses it, another record revokes the first.
 
     Parameters
     ----------
     store : RequestStore
-        Keeps them.
+        The underlying store.
     trail : callable
-        Returns what records what changes; ``None`` if nothing does.
+        Returns the audit trail, or ``None`` if there is none.
     trail_for_running : callable, optional
-        The same for what is about to run; may raise `AuditError`.
+        The same for calls about to run; may raise `AuditError`.
     """
 
     def __init__(
@@ -49,12 +49,12 @@ class RecordedStore:
         self._trail_for_running = trail_for_running or trail
 
     async def add(self, request: ApprovalRequest) -> bool:
-        """Keep a new request.
+        """Store a new request.
 
         Raises
         ------
         AuditError
-            What lets it run cannot be recorded; it is not kept.
+            A record that must precede the call cannot be made; the request is not stored.
         StorageError
         """
         if request.status is Status.APPROVED and request.is_open:
@@ -72,7 +72,7 @@ class RecordedStore:
         Raises
         ------
         AuditError
-            What lets it run cannot be recorded; it is not written.
+            A record that must precede the call cannot be made; the request is not written.
         StorageError
         """
 
@@ -95,7 +95,7 @@ class RecordedStore:
         try:
             is_written = await write()
         except asyncio.CancelledError:
-            is_written = True  # it may be; who was cancelled takes it back, and that is recorded
+            is_written = True  # possibly; a cancelled caller reverts it, which is recorded
             raise
         finally:
             if not is_written:
@@ -119,20 +119,20 @@ class RecordedStore:
         return await self._store.list(query)
 
     async def adopt_abandoned(self) -> Sequence[ApprovalRequest]:
-        """Return the open requests of server processes that are gone."""
+        """Take over and return the open requests of server processes that are gone."""
         return await self._store.adopt_abandoned()
 
     async def grants(self) -> Sequence[Grant]:
-        """Return the lasting answers."""
+        """Return the grants."""
         return await self._store.grants()
 
     async def end_grants(self, ids: Sequence[str]) -> None:
-        """Remove lasting answers."""
+        """Delete grants."""
         await self._store.end_grants(ids)
         if ids:
             self._note_grants(ids, "ended")
 
     async def void_grant(self, grant_id: str, void: Void) -> None:
-        """Note that a lasting answer holds no more, and why."""
+        """Mark a grant as void, with the reason."""
         await self._store.void_grant(grant_id, void)
         self._note_grants([grant_id], void.value)

@@ -1,4 +1,4 @@
-"""The trail of a server as its settings and the site's files want it, also when an administrator changes these."""
+"""The audit trail as configured by the settings and the site's files, following changes to these."""
 
 from __future__ import annotations
 
@@ -17,36 +17,36 @@ from .trail import AuditTrail
 
 log = logging.getLogger(__name__)
 
-#: Seconds within which what has happened goes to the trail that was found last; what is about to run always looks.
+#: Seconds for which the current trail is cached for past events; calls about to run always check.
 _FOUND: Final = 0.05
 
 
 @dataclass(slots=True)
 class _Made:
-    """A trail, and what it was made of."""
+    """A trail, and the settings from which it was made."""
 
     settings: AuditSettings
     trail: AuditTrail | None
 
 
 class SiteTrail:
-    """Has the trail that holds now. Another place for records begins another chain.
+    """Provides the current trail. A change of sinks starts a new chain.
 
     Parameters
     ----------
     settings : AuditSettings
-        What the server's own settings say.
+        The server's own settings.
     site : callable
-        Returns the site's policy of this moment; the same object if nothing changed.
+        Returns the site's current policy; the same object if nothing changed.
     make : callable
-        Makes a trail, or none if there is no place for records; raises `ValueError` if a place is none.
+        Creates a trail, or none if there is no sink; raises `ValueError` if a sink is invalid.
     clock : callable
-        Seconds, monotonic.
+        Monotonic clock, in seconds.
 
     Raises
     ------
     ValueError
-        If a place for records is none.
+        If a sink is invalid.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class SiteTrail:
         self._is_running = False
 
     def start(self) -> None:
-        """Begin the chain."""
+        """Start the chain."""
         self._is_running = True
         if self._made.trail is not None:
             self._made.trail.start()
@@ -81,18 +81,18 @@ class SiteTrail:
             await self._made.trail.aclose()
 
     def current(self) -> AuditTrail | None:
-        """Return the trail; ``None`` if there is no place for records."""
+        """Return the trail; ``None`` if there is no sink."""
         if self._clock() - self._seen_at >= _FOUND:
             self._look()
         return self._made.trail
 
     def for_running(self) -> AuditTrail | None:
-        """Return the trail, which is to have the record of what is about to run.
+        """Return the trail for the record of a call about to run.
 
         Raises
         ------
         AuditError
-            The site names a place for records that is none, so that nothing may run.
+            The site configures an invalid sink, so nothing may run.
         """
         self._look()
         if self._problem:
@@ -107,7 +107,7 @@ class SiteTrail:
             self._follow(site)
 
     def _follow(self, site: SitePolicy) -> None:
-        if site.is_closed:  # it denies all calls, and does not say where their records go: that stays as it was
+        if site.is_closed:  # denies all calls, and does not say where records go: no change
             return
         before, wanted = self._made, self._settings.with_site(site.audit)
         self._problem = ""

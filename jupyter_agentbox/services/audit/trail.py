@@ -1,4 +1,4 @@
-"""The trail of this server: seals what happens as records, and has them handed to the places outside."""
+"""The audit trail of this server: seals events as records and has them delivered."""
 
 from __future__ import annotations
 
@@ -26,28 +26,28 @@ log = logging.getLogger(__name__)
 
 
 class AuditTrail:
-    """Makes the records of one server, each with the hash of the one before, and hands them on.
+    """Makes the records of one server, each with the previous one's hash, and passes them to deliveries.
 
     Parameters
     ----------
     deliveries : sequence of Delivery
-        The way to each place.
+        One per sink.
     chain : str
-        What this server's chain is called; no other's is.
+        Unique id of this server's chain.
     whose : mapping
-        What every record says: whose server it is.
+        Fields of every record that identify the server.
     clock : Clock
-        The time.
+        Source of the time.
     redaction : Redaction
-        Which values are secrets.
+        Detects secrets.
     when_down : WhenDown
-        What becomes of calls while a place does not take records.
+        What happens to calls while a sink is down.
     arguments : ArgumentsKept
-        What records say of arguments.
+        Which arguments records contain.
     patience : float
-        Seconds that a call waits for its record to be taken.
+        How long a call waits for its record to be accepted, in seconds.
     last_patience : float
-        Seconds that a server that is being stopped waits for all.
+        How long a stopping server waits for all records to be accepted, in seconds.
     """
 
     def __init__(
@@ -74,31 +74,31 @@ class AuditTrail:
         self._link = Link()
 
     def start(self) -> None:
-        """Begin the chain."""
+        """Start the chain."""
         for delivery in self._deliveries:
             delivery.start()
         self._add(AuditEvent.STARTED, {"when_down": self._when_down.value, "arguments_kept": self._arguments.value})
 
     async def aclose(self) -> None:
-        """End the chain, and wait a moment for the places. What is left is handed over by the next server."""
+        """End the chain, and wait briefly for the sinks. The next server delivers the rest."""
         self._add(AuditEvent.STOPPED, {})
         await asyncio.gather(*(delivery.aclose(self._last_patience) for delivery in self._deliveries))
 
     def note(self, event: AuditEvent, request: ApprovalRequest) -> None:
-        """Record what happened to a request."""
+        """Record an event of a request."""
         self._add(event, self._said_of(request))
 
     def note_grants(self, ids: Sequence[str], why: str) -> None:
-        """Record that lasting answers hold no more."""
+        """Record that grants ended."""
         self._add(AuditEvent.GRANT_ENDED, {"grants": list(ids), "reason": why})
 
     async def announce(self, event: AuditEvent, request: ApprovalRequest) -> int:
-        """Record what is about to happen, and return the record's number once that may happen.
+        """Record an event that is about to happen; return the record's number once it may happen.
 
         Raises
         ------
         AuditError
-            A place does not take it, so that it must not happen; that is recorded, too.
+            A sink does not accept it, so it must not happen; that is recorded, too.
         """
         sequence, receipts = self._add(event, self._said_of(request))
         try:
@@ -115,7 +115,7 @@ class AuditTrail:
         return sequence
 
     def revoke(self, sequence: int, request: ApprovalRequest, why: str) -> None:
-        """Record that what a record said did not come about."""
+        """Record that a recorded event did not take effect."""
         self._add(AuditEvent.REVOKED, {"request_id": request.id, "revoked": sequence, "reason": why})
 
     def _far_enough(self, receipt: Receipt) -> asyncio.Future[None]:

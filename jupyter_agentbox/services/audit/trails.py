@@ -1,4 +1,4 @@
-"""Makes the trail of a server from its settings."""
+"""Creates a server's audit trail from its settings."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from .trail import AuditTrail
 def made_trail(
     settings: AuditSettings, *, clock: Clock, ids: Ids, redaction: Redaction, environment: Mapping[str, str]
 ) -> AuditTrail | None:
-    """Return the trail; ``None`` if there is no place for records. Opens nothing.
+    """Create the trail; return ``None`` if there is no sink. Opens nothing.
 
     Raises
     ------
     ValueError
-        If a place for records is none, or this system cannot keep them meanwhile.
+        If a sink is invalid, or this system cannot spool records.
     """
     if not settings.sinks:
         return None
@@ -62,7 +62,7 @@ def _delivery(address: str, settings: AuditSettings, chain: str, whose: JsonObje
 
 
 def names_of(environment: Mapping[str, str]) -> Mapping[str, str]:
-    """Return the values of the names that addresses of places can have, for a server with these variables."""
+    """Return the values of placeholders in sinks' addresses, from a server's environment."""
     return _names(_whose(environment))
 
 
@@ -83,5 +83,5 @@ def _whose(environment: Mapping[str, str]) -> JsonObject:
 def _system_user() -> str:
     try:
         return getpass.getuser()
-    except (KeyError, OSError):  # a container runs as a number that has no name
+    except (KeyError, OSError):  # a container's numeric user may have no name
         return str(os.getuid())

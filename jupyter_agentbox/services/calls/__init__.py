@@ -1,1 +1,1 @@
-"""Tool calls, from the question to the result."""
+"""Tool calls, from request to result."""

@@ -1,4 +1,4 @@
-"""Runs one tool call the whole way: describe, check, evaluate, ask, run once, record."""
+"""Runs a tool call from start to finish: describe, check, evaluate, ask, run once, record."""
 
 from __future__ import annotations
 
@@ -40,20 +40,20 @@ log = logging.getLogger(__name__)
 
 Notify = Callable[[ApprovalRequest], None]
 
-#: A tool's error text is kept in the record up to this many characters.
+#: Maximum length of a tool's error text in the record, in characters.
 ERROR_TEXT_LIMIT = 500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FinishedCall:
-    """A call that ran.
+    """A completed call.
 
     Parameters
     ----------
     request : ApprovalRequest
-        What was asked and decided, as it stood when the call began to run; how it ended is kept meanwhile.
+        The request with its decision, as the call started; the end is stored separately.
     result : ToolResult
-        What the tool answered.
+        The tool's result.
     """
 
     request: ApprovalRequest
@@ -66,21 +66,21 @@ class CallManager:
     Parameters
     ----------
     approvals : ApprovalManager
-        Asks a person and records requests.
+        Manages requests and their decisions.
     policies : PolicyManager
-        Decides which calls are allowed, asked about or denied.
+        Evaluates calls.
     tools : ToolCaller
         Calls the tools.
     checker : ArgumentChecker
-        Refuses arguments that do not fit before a person is asked.
+        Validates arguments before a person is asked.
     modes : ThreadModes
-        Knows the approval modes of agents' threads.
+        The approval modes of agents' threads.
     questions : QuestionManager
-        Puts questions of servers to a person.
+        Asks people the servers' questions.
     running_calls : RunningCalls
-        Shows what is said while a call runs.
+        Shows the progress and log messages of running calls.
     decide_with : DecideWith
-        Whose answers count.
+        The credentials required to decide.
     """
 
     def __init__(
@@ -118,39 +118,39 @@ class CallManager:
     ) -> FinishedCall:
         """Run the call once, if it may run. Cancelling the task withdraws the request or cancels the tool.
 
-        The store knows the call as *running* before the tool runs: the write that approves it, a rule's in `open` or a
-        person's in `decide`, says so too, and it is never undone. That is why a call runs at most once. Its end is
-        kept after it, while the result is on its way.
+        The call is stored as *running* before the tool runs, with the write that approves it (a rule's in `open`, a
+        person's in `decide`), which is never undone. That is why a call runs at most once. Its end is stored
+        afterwards, while the result is already being returned.
 
         Parameters
         ----------
         call : ToolCall
-            What to run.
+            The call to run.
         on_waiting : callable
             Called with the request if a person is asked.
         on_running : callable
             Called with the request when the call runs.
         on_asked : callable, optional
-            Called with the request when the tool's server asks a person something meanwhile.
+            Called with the request if the tool's server asks a person something.
         is_wanted : callable
-            Whether who calls is still there. Asked before a person is, and before the tool runs.
+            Returns whether the caller is still there. Checked before asking a person, and before running the tool.
         own : ToolCaller, optional
-            Has the tool, where it is one that no code can name: it is reached from here only.
+            Calls a tool that code cannot name: one that only this caller can reach.
         floor : Evaluation, optional
-            What becomes of the call at least: the stricter of it and what the policy says counts.
+            Minimum evaluation: the stricter of it and the policy's applies.
         asked_at : datetime, optional
-            When the call came, if that was before now, by the clock of the requests.
+            Time of the call, if earlier than now, by the clock used for requests.
 
         Raises
         ------
         ToolArgumentsError
-            The arguments do not fit; nobody was asked.
+            The arguments are invalid; nobody was asked.
         ToolCallRejectedError, ApprovalExpiredError, ApprovalCancelledError
             It was not approved; it did not run.
         ToolServerError, ToolCallInterruptedError
-            It was approved and could not run, or was cut off.
+            It was approved but could not run, or was cut off.
         StorageError
-            A step could not be kept. Before the decision: it did not run.
+            A step could not be stored. If before the decision, the call did not run.
         """
         tools = own or self._tools
         asked_at = asked_at or self._approvals.now()
@@ -165,12 +165,12 @@ class CallManager:
     async def resume(
         self, request: ApprovalRequest, *, on_waiting: Notify, on_running: Notify, own: ToolCaller | None = None
     ) -> FinishedCall:
-        """Go on with a call that waited when its process ended, now that its caller is back.
+        """Resume a call that was pending when its process ended, for its returned caller.
 
         Parameters
         ----------
         request : ApprovalRequest
-            The request, as `KeptRequests.take` returned it.
+            The request from `KeptRequests.take`.
         on_waiting, on_running, own
             As for `run`.
 
@@ -192,7 +192,7 @@ class CallManager:
         on_asked: Notify = lambda _: None,
         is_wanted: Callable[[], bool] = lambda: True,
     ) -> FinishedCall:
-        """Wait for the answer, and run what is approved."""
+        """Wait for the decision, and run an approved call."""
         call = request.call
         request = await self._settled(request, on_waiting)
         if request.outcome_state is not OutcomeState.RUNNING:
@@ -206,7 +206,7 @@ class CallManager:
     async def _open(
         self, call: ToolCall, tool: ToolDescription, floor: Evaluation | None, asked_at: datetime
     ) -> ApprovalRequest:
-        """Open the request as rules, grants and the thread's mode have it."""
+        """Open the request by rules, grants and the thread's mode."""
         while True:
             evaluation = self._policies.evaluate(call, tool, is_current=True)
             if floor is not None:
@@ -232,7 +232,7 @@ class CallManager:
         try:
             return await self._approvals.settled(request.id)
         except (asyncio.CancelledError, StorageError):
-            if self._approvals.holds(request.id):  # else it ended, or waits for another process
+            if self._approvals.holds(request.id):  # otherwise it ended, or waits for another process
                 await asyncio.shield(self._withdraw(request.id))
             raise
 
@@ -247,12 +247,12 @@ class CallManager:
         try:
             await self._approvals.lapse(request_id, Lapse.WITHDRAWN)
         except InvalidTransitionError:
-            # It was decided in the same moment. If it was approved, it will not run any more: say so.
+            # It was decided at the same moment. If it was approved, record that it will not run.
             with suppress(InvalidTransitionError):
                 await self._approvals.record(request_id, OutcomeState.CANCELLED)
 
     async def _call_tool(self, request: ApprovalRequest, tools: ToolCaller, on_asked: Notify) -> ToolResult:
-        """Run the tool of a request that the store has as running, and record how it ended."""
+        """Run the tool of a request that is stored as running, and record the outcome."""
         try:
             listener = RunningCall(
                 request, running_calls=self._running_calls, questions=self._questions, on_asked=on_asked
@@ -266,7 +266,7 @@ class CallManager:
             error.request_id = request.id
             raise
         except Exception as error:
-            # A boundary: the record must say that the call ended, whatever an adapter raises.
+            # A boundary: the end must be recorded, whatever an adapter raises.
             self._finish(request, OutcomeState.FAILED, type(error).__name__)
             raise
         state = OutcomeState.FAILED if result.is_error else OutcomeState.SUCCEEDED
@@ -280,7 +280,7 @@ class CallManager:
         self._approvals.record_meanwhile(self._record_end(request.id, state, error[:ERROR_TEXT_LIMIT], review))
 
     async def _record_end(self, request_id: str, state: OutcomeState, error: str, review: ServerReview | None) -> None:
-        """Record the end. The tool has run: a store that fails now must not hide its result."""
+        """Record the end. The tool has run: an error of the store must not hide its result."""
         try:
             await self._approvals.record(request_id, state, error, review)
         except (StorageError, ApprovalError):
@@ -330,10 +330,10 @@ def _refusal(request: ApprovalRequest) -> AgentBoxError:
 
 
 def _by(request: ApprovalRequest) -> str:
-    """Say who rejected a request, unless it was a person, or is in the reason."""
+    """Return who rejected a request, unless it was a person, or is in the reason."""
     rule = request.evaluation.rule
     if request.decision is not None and rule is not None and rule.approvers is not None:
-        return f" by {request.decision.reviewer.name}"  # whom else it asked, who asks is told
+        return f" by {request.decision.reviewer.name}"  # the caller is told who else was asked
     if request.decision is not None:
         if request.decision.rule is not None:
             return " by a rule"
@@ -344,7 +344,7 @@ def _by(request: ApprovalRequest) -> str:
 
 
 def _too_late(request: ApprovalRequest) -> str:
-    """Say who had answered a request that expired."""
+    """Return who had answered a request that expired."""
     name, rule = request.call.qualified_name, request.evaluation.rule
     if not request.votes or rule is None or rule.approvers is None:
         return f"nobody decided about `{name}` in time"

@@ -1,4 +1,4 @@
-"""Calls that a person makes in the panel, to try a tool: no code is involved, and each is asked about all the same."""
+"""Calls that a person makes in the panel to try a tool: without code, but with approval."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from jupyter_agentbox.protocol.shell import SHELL_SERVER
 from .manager import CallManager, FinishedCall
 from .started import StartedCalls
 
-#: Of so many calls the result is kept, in memory.
+#: How many calls' results are kept in memory.
 MOST_RESULTS: Final = 20
-#: A result that takes more, in characters of JSON, is not kept.
+#: Larger results, in characters of JSON, are not kept.
 LONGEST_RESULT: Final = 2_000_000
 
-#: Names that stand for this package's own tools, which are reached in other ways.
+#: Names of this package's own tool servers, which are called in other ways.
 _NO_SERVERS: Final = frozenset({OWN_SERVER, NOTEBOOK_SERVER, SHELL_SERVER})
 
 _WHY_IT_ASKS: Final = "a call that is made in the panel always asks"
@@ -33,8 +33,8 @@ _WHY_IT_ASKS: Final = "a call that is made in the panel always asks"
 class ManualCalls:
     """Makes calls for people, and keeps their results for a while.
 
-    No rule and no lasting answer allows such a call: the API's token, which code in a plain kernel can have, must not
-    be a way round asking. What denies a call denies it here, too.
+    No rule or grant allows such a call: the API's token, which code in a plain kernel may have, must not be a way
+    around approval. Rules that deny a call apply here, too.
 
     Parameters
     ----------
@@ -50,21 +50,21 @@ class ManualCalls:
     async def begin(
         self, server: str, tool: str, arguments: JsonObject, *, person: str, askers: tuple[Asker, ...] = ()
     ) -> ApprovalRequest:
-        """Ask whether to make a call, and return the request.
+        """Request approval of a call, and return the request.
 
         Parameters
         ----------
         server, tool, arguments
             The call.
         person : str
-            Who makes it.
+            Who makes the call.
         askers : tuple of Asker
-            The same, with the way they came.
+            The same person, with how their request arrived.
 
         Raises
         ------
         ToolArgumentsError
-            The arguments do not fit; nobody was asked.
+            The arguments are invalid; nobody was asked.
         ToolCallRejectedError
             A rule denies it.
         ToolServerError, TooManyRequestsError, StorageError
@@ -77,18 +77,18 @@ class ManualCalls:
         return await self._started.begin(partial(self._calls.run, call, floor=floor), on_end=self._keep)
 
     def result(self, request_id: str) -> JsonObject | None:
-        """Return what became of a call: its ``result``, or the ``error``; ``None`` if it is not known.
+        """Return a call's ``result`` or ``error``; ``None`` if the call is unknown.
 
-        Before its end both are ``None``.
+        Both are ``None`` until it ends.
         """
         return {"result": None, "error": None} if request_id in self._started else self._results.get(request_id)
 
     async def cancel(self, request_id: str) -> bool:
-        """Take a call back; return whether there was one that had not ended."""
+        """Withdraw or cancel a call; return whether there was an unfinished one."""
         return await self._started.cancel(request_id)
 
     async def aclose(self) -> None:
-        """Take all of them back."""
+        """Withdraw or cancel all calls."""
         await self._started.aclose()
 
     def _keep(self, request_id: str, end: FinishedCall | AgentBoxError | None) -> None:

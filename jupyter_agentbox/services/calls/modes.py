@@ -1,4 +1,4 @@
-"""What the approval mode of an agent's thread makes of the calls that its code makes, and of the code itself."""
+"""The effect of a thread's approval mode on its code and on the code's calls."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from jupyter_agentbox.services.approvals.verdicts import Answered, Verdict
 
 log = logging.getLogger(__name__)
 
-#: Seconds that a model has to review a call; then a person is asked.
+#: How long a model may take to review a call, in seconds; then a person is asked.
 REVIEW_SECONDS: Final = 60.0
 
-#: Of how many threads the mode is kept.
+#: How many threads' modes are kept.
 MOST_THREADS: Final = 10_000
 
-#: Why a call is refused that would ask; the code and the model are told, too.
+#: Reason for refusing a call that would ask, shown to the code and the model.
 NOBODY_IS_ASKED: Final = "nobody is asked in this thread: its approval mode is `deny_all`, and no rule allows it"
 
 
@@ -37,18 +37,18 @@ class _ThreadMode:
 
 
 class ThreadModes:
-    """Knows the approval mode of each agent's thread, and applies it to calls that carry the thread.
+    """Holds the approval mode of each agent's thread, and applies it to the thread's calls.
 
-    A mode comes after all rules: it can refuse what would ask, or have a model answer what a rule lets a model answer.
-    Calls of no thread, and of threads that it does not know, ask a person. So only other modes are kept, and those of
-    so many threads: a call that outlasts its turn by thousands of threads asks a person.
+    A mode comes after all rules: it can refuse what would ask, or have a model answer if a rule permits that. Calls
+    from outside threads and from unknown ones ask a person, so only other modes are kept, for a limited number of
+    threads: a call that outlives its turn by thousands of threads asks a person.
     """
 
     def __init__(self) -> None:
         self._threads: OrderedDict[str, _ThreadMode] = OrderedDict()
 
     def set(self, thread_id: str, mode: ApprovalMode, *, reviewer: CallReviewer | None = None) -> None:
-        """Take the mode of a thread, from now on.
+        """Set the mode of a thread, from now on.
 
         Parameters
         ----------
@@ -66,7 +66,7 @@ class ThreadModes:
             self._threads.popitem(last=False)
 
     def apply(self, call: ToolCall, evaluation: Evaluation) -> Evaluation:
-        """Return what becomes of a call in its thread, where the rules give this evaluation."""
+        """Return the evaluation of a call in its thread, given the rules' evaluation."""
         known = self._known(call)
         if known is None or known.mode is not ApprovalMode.DENY_ALL:
             return evaluation
@@ -76,7 +76,7 @@ class ThreadModes:
     async def review(
         self, call: ToolCall, tool: ToolDescription, evaluation: Evaluation, *, decide_with: DecideWith
     ) -> Answered | None:
-        """Return a model's answer about a call; ``None`` if a person has to decide, as in any doubt.
+        """Return a model's answer to a call; ``None`` if a person must decide, as whenever in doubt.
 
         Parameters
         ----------
@@ -85,9 +85,9 @@ class ThreadModes:
         tool : ToolDescription
             The tool, as its server describes it.
         evaluation : Evaluation
-            What the rules say. If no rule lets a model allow the call, no model is asked.
+            The rules' evaluation. If no rule lets a model allow the call, no model is asked.
         decide_with : DecideWith
-            Whose answers count.
+            The credentials required to decide.
         """
         known = self._known(call)
         if known is None or known.mode is not ApprovalMode.AUTO_REVIEW or known.reviewer is None:

@@ -1,4 +1,4 @@
-"""Which of several callers a call goes to."""
+"""Routes calls to one of several callers."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from jupyter_agentbox.core.tools import ToolDescription, ToolResult
 
 
 class ToolRouter:
-    """A `ToolCaller` that hands each call to the one of its server.
+    """A `ToolCaller` that passes each call to the caller for its server.
 
     Parameters
     ----------
     own : mapping
-        Names of servers that are part of this package, and who calls their tools. A configured server of such a name
-        cannot be reached.
+        Callers for the servers that are part of this package, by name. They shadow configured servers of the same
+        name.
     others : ToolCaller
         Calls the tools of all other servers.
     """
@@ -26,7 +26,7 @@ class ToolRouter:
         self._others = others
 
     async def describe(self, server: str, tool: str) -> ToolDescription:
-        """Return one tool."""
+        """Return a tool's description."""
         return await self._caller_of(server).describe(server, tool)
 
     async def call_tool(self, call: ToolCall, *, listener: CallListener | None = None) -> ToolResult:

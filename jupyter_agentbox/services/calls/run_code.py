@@ -1,4 +1,4 @@
-"""Running code as a call of a tool, so that it takes the same way as all others: policy, approval, record."""
+"""Running code as a tool call, so that it passes through policy, approval and record like any other."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from jupyter_agentbox.core.tools import ToolDescription, ToolResult
 from jupyter_agentbox.exceptions import ToolCallInterruptedError, UnknownToolError
 from jupyter_agentbox.protocol.notebook import RUN_CODE_TOOL
 
-#: Runs code that was approved.
+#: Runs approved code.
 RunCode: TypeAlias = Callable[[str], Awaitable[ToolResult]]
 
 _SCHEMA: Final[JsonObject] = {
@@ -30,14 +30,14 @@ _EFFECTS: Final = {
 
 
 class RunCodeTool:
-    """The `ToolCaller` for one piece of code: it runs what was approved of it, once, and nothing else.
+    """The `ToolCaller` for one piece of code: it runs the approved version, once, and nothing else.
 
     Parameters
     ----------
     run : callable
         Runs the code.
     analysis : Analysis or None
-        What was found in the code, if it was looked at.
+        The findings in the code, if it was analysed.
     """
 
     def __init__(self, run: RunCode, analysis: Analysis | None = None) -> None:
@@ -46,7 +46,7 @@ class RunCodeTool:
         self._has_run = False
 
     async def describe(self, server: str, tool: str) -> ToolDescription:
-        """Return the tool, with what was found in the code. So a lasting answer holds for the same findings only."""
+        """Return the tool, described by the findings in the code, so that a grant covers only the same findings."""
         if tool != RUN_CODE_TOOL:
             raise UnknownToolError(f"there is no tool `{server}.{tool}`")
         found: JsonObject = {}
@@ -68,7 +68,7 @@ class RunCodeTool:
         return await self._run(str(call.arguments["code"]))
 
     def floor(self, call: ToolCall) -> Evaluation:
-        """Return what becomes of the call at least, whatever the rules allow."""
+        """Return the minimum evaluation of the call, whatever the rules allow."""
         if self._analysis is None:
             return Evaluation(effect=Effect.ALLOW)
         effect = _EFFECTS[self._analysis.outcome]

@@ -1,4 +1,4 @@
-"""What is said while a call runs, on its way to pages and people."""
+"""Forwards the progress, log messages and questions of a running call to pages and people."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ class RunningCall:
     request : ApprovalRequest
         The call.
     running_calls : RunningCalls
-        Shows how far it is, and what its server logs.
+        Shows progress and log messages.
     questions : QuestionManager
-        Puts questions to a person.
+        Asks people questions.
     on_asked : callable
-        Called with the request when there is a question, and when its server asks other persons.
+        Called with the request if there is a question, or if its server asks other people.
     """
 
     def __init__(
@@ -42,21 +42,21 @@ class RunningCall:
 
     @property
     def request_id(self) -> str:
-        """The request of the call."""
+        """The request's id."""
         return self._request.id
 
     def progressed(self, progress: Progress) -> None:
-        """Show how far the tool says it is; if its server asks other persons first, where who asked sees it."""
+        """Show the tool's progress; if its server first asks other people, show that where the call was made."""
         self._running_calls.set_progress(self._request.id, progress)
         if progress.review is not None and not self._waits_elsewhere:
             self._waits_elsewhere = True
             self._on_asked(self._request)
 
     def logged(self, message: LogMessage) -> None:
-        """Show what the tool's server logs."""
+        """Show a log message of the tool's server."""
         self._running_calls.add_message(self._request.id, message)
 
     async def ask(self, question: ServerQuestion) -> QuestionAnswer:
-        """Put a question to a person."""
+        """Ask a person a question."""
         self._on_asked(self._request)
         return await self._questions.ask(self._request.id, question)

@@ -1,4 +1,4 @@
-"""Calls that were begun over HTTP: nobody holds a connection open for them, and their ends are recorded."""
+"""Calls started over HTTP, whose outcomes are recorded without an open connection."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ log = logging.getLogger(__name__)
 
 
 class StartedCalls:
-    """Begins calls, and knows those that have not ended.
+    """Starts calls, and tracks those that have not ended.
 
     Parameters
     ----------
@@ -29,7 +29,7 @@ class StartedCalls:
         self._running: dict[str, asyncio.Task[FinishedCall]] = {}
 
     def __contains__(self, request_id: str) -> bool:
-        """Whether a call of this request was begun and has not ended."""
+        """Whether this request's call was started and has not ended."""
         return request_id in self._running
 
     async def begin(
@@ -38,19 +38,19 @@ class StartedCalls:
         *,
         on_end: Callable[[str, FinishedCall | AgentBoxError | None], None] = lambda _id, _end: None,
     ) -> ApprovalRequest:
-        """Begin a call and return its request, whether that waits or the call runs.
+        """Start a call and return its request, pending or running.
 
         Parameters
         ----------
         run : callable
-            Runs the call; gets `on_waiting` and `on_running`, as `CallManager.run` does.
+            Runs the call; called with `on_waiting` and `on_running`, as for `CallManager.run`.
         on_end : callable
-            Gets the request's id and how the call ended; ``None`` for one that was taken back.
+            Called with the request's id and the result of the call; ``None`` if it was cancelled.
 
         Raises
         ------
         AgentBoxError
-            As `run`, if there is no request to be asked about.
+            Raised by `run`, if no request was opened.
         """
         opened: asyncio.Future[ApprovalRequest] = asyncio.get_running_loop().create_future()
 
@@ -59,21 +59,21 @@ class StartedCalls:
                 opened.set_result(request)
 
         task = asyncio.create_task(run(on_waiting=note, on_running=note))
-        task.add_done_callback(lambda _: opened.cancel())  # does nothing if it was opened
+        task.add_done_callback(lambda _: opened.cancel())  # a no-op if it was opened
         try:
             await asyncio.wait([opened])
         except asyncio.CancelledError:
             task.cancel()
             raise
         if opened.cancelled():
-            await task  # raises why nobody could be asked
+            await task  # raises why no request was opened
         request = opened.result()
         self._running[request.id] = task
         task.add_done_callback(lambda ended: on_end(request.id, self._end(request.id, ended)))
         return request
 
     async def cancel(self, request_id: str) -> bool:
-        """Take a call back: its request is withdrawn, or the call cut off. Return whether there was one."""
+        """Withdraw or cut off a call. Return whether there was one."""
         task = self._running.get(request_id)
         if task is None:
             return False
@@ -82,7 +82,7 @@ class StartedCalls:
         return True
 
     async def aclose(self) -> None:
-        """Take all of them back."""
+        """Cancel all calls."""
         tasks = list(self._running.values())
         for task in tasks:
             task.cancel()

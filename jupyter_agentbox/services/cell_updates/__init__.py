@@ -1,1 +1,1 @@
-"""The code of cells whose calls a person edited."""
+"""Updates of cells' code with edited arguments."""

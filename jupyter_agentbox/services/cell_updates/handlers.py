@@ -1,4 +1,4 @@
-"""REST: what a cell's code would be with the arguments that a person edited."""
+"""REST: a cell's code with the arguments that a person edited."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class CellUpdateHandler(AgentBoxHandler):
     @web.authenticated
     @authorized(action="read", resource=AUTH_RESOURCE)  # type: ignore[untyped-decorator]  # Jupyter gives it no types
     async def post(self, request_id: str) -> None:
-        """Return the updated code, or why there is none. It changes nothing, and needs the right to read requests."""
+        """Return the updated code, or why there is none. Changes nothing; requires the right to read requests."""
         body = self.json_object()
         source = body.get("source")
         if body.keys() != {"source"} or not isinstance(source, str):

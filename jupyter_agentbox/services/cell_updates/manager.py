@@ -1,4 +1,4 @@
-"""Writes a person's edits of a call into the code of the cell that made it."""
+"""Applies a person's edits of a call to the code of the cell that made it."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from jupyter_agentbox.core.ports import ToolCatalog
 from jupyter_agentbox.core.redaction import REDACTED, Redaction
 from jupyter_agentbox.exceptions import AgentBoxError
 
-#: Updates that are computed at a time; each has a process.
+#: Maximum number of concurrent updates; each has a process.
 _AT_ONCE: Final = 2
 
 
 class CellUpdateManager:
-    """Says what a cell's code would be with the arguments that a person edited. It changes no cell.
+    """Computes a cell's code with edited arguments. Changes no cell.
 
     Parameters
     ----------
     get : callable
         Reads an approval request.
     catalog : ToolCatalog
-        The servers and their tools, for what they are called in Python.
+        The servers and their tools, for their Python names.
     redaction : Redaction
-        What hides secrets in records. A call that has some is not written into a notebook.
+        Hides secrets in records. A call with secrets is not written into a notebook.
     """
 
     def __init__(
@@ -46,19 +46,19 @@ class CellUpdateManager:
         self._slots = asyncio.Semaphore(_AT_ONCE)
 
     async def update(self, request_id: str, source: str) -> str:
-        """Return the code of the cell with the edited arguments of a request.
+        """Return the cell's code with a request's edited arguments.
 
         Parameters
         ----------
         request_id : str
-            The request. What was asked and edited is read from its record.
+            The request, whose original and edited arguments are read from its record.
         source : str
-            The code of the cell, as it is now.
+            The cell's current code.
 
         Raises
         ------
         NotUpdatableError
-            If it cannot be done, or if there is any doubt.
+            If it is impossible, or if there is any doubt.
         UnknownApprovalError, StorageError
         """
         call = self._edited(await self._get(request_id))
@@ -82,7 +82,7 @@ class CellUpdateManager:
         )
 
     def _has_secret(self, request: ApprovalRequest) -> bool:
-        """Say whether the record of the call hides something, or will."""
+        """Whether the call's record hides something, or will."""
         kept = self._redaction.request(request)
         edited = {} if kept.decision is None else kept.decision.arguments or {}
         return REDACTED in json.dumps([dict(kept.call.arguments), dict(edited)])

@@ -1,1 +1,1 @@
-"""Lasting answers: given, counted, listed and ended."""
+"""Grants: given, counted, listed and ended."""

@@ -12,7 +12,7 @@ from jupyter_agentbox.core.grant_json import grant_to_json
 from jupyter_agentbox.services.handlers import AgentBoxHandler
 from jupyter_agentbox.services.reviewers import reviewer_of
 
-#: That of decisions: whoever may decide may take a lasting answer back.
+#: The resource of decisions: whoever may decide may end a grant.
 AUTH_RESOURCE: Final = "jupyter_agentbox:approvals"
 
 
@@ -24,7 +24,7 @@ class GrantsHandler(AgentBoxHandler):
     @web.authenticated
     @authorized
     async def get(self) -> None:
-        """List the grants, those given last first."""
+        """List the grants, most recent first."""
         grants = await self.services.grants.list()
         self.finish_json({"grants": [grant_to_json(grant) for grant in grants]})
 

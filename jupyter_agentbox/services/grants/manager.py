@@ -1,4 +1,4 @@
-"""The lasting answers that hold: which calls they answer, and how they are given and end."""
+"""The current grants: which calls they answer, and how they are given and end."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from jupyter_agentbox.exceptions import InvalidDecisionError, StorageError, Unkn
 
 log = logging.getLogger(__name__)
 
-#: Seconds within which many uses are announced once.
+#: Seconds within which uses are announced together.
 _ANNOUNCE_DELAY: Final = 1.0
 
 
 class GrantSpentError(Exception):
-    """The grant that was to allow or deny a call had no use left, or had ended: evaluate the call again."""
+    """The grant that was to decide a call was used up or had ended: evaluate the call again."""
 
 
 async def _no_tools(_server: str) -> Sequence[ToolDescription]:
@@ -35,32 +35,32 @@ async def _no_tools(_server: str) -> Sequence[ToolDescription]:
 
 
 class GrantManager:
-    """Owns the grants of this server process, and knows those of others that are for all kernels.
+    """Owns the grants of this server process, and knows other processes' grants for all kernels.
 
-    What is held in memory says which grant would answer a call. That it may, and how often, the store says, in the
-    step that keeps the request.
+    The grants in memory determine which one would answer a call; the store determines whether and how often it may, in
+    the write that stores the request.
 
     Parameters
     ----------
     store : GrantStore
-        Keeps them.
+        Stores the grants.
     clock : Clock
-        The time.
+        Source of the time.
     ids : Ids
-        New grants' ids.
+        Generates grant ids.
     trust_key : callable
-        Returns what a server is started with or reached at, given its name; empty for what is part of this package.
+        Returns the trust key of a server, given its name; empty for parts of this package.
     list_tools : callable
         Returns all tools of a server, given its name.
     announce : callable
-        Tells the pages that grants changed.
+        Notifies pages that grants changed.
     decide_with : DecideWith
-        Who may end a grant.
+        The credentials required to end a grant.
 
     Attributes
     ----------
     trust_key : callable
-        What was given.
+        The constructor's argument.
     """
 
     def __init__(
@@ -86,7 +86,7 @@ class GrantManager:
         self._announcing: asyncio.TimerHandle | None = None
 
     async def load(self) -> None:
-        """Read what the store has, and remove what is over.
+        """Load the stored grants, and delete those that have ended.
 
         Raises
         ------
@@ -96,14 +96,14 @@ class GrantManager:
         await self._end([grant.id for grant in self._grants.values() if grant.is_over(self._clock.now())])
 
     async def _read(self) -> None:
-        """Read what other processes added, counted and ended."""
+        """Read the grants that other processes added, used and ended."""
         before = set(self._grants)
         stored = {grant.id: grant for grant in await self._store.grants()}
         for id in before - set(stored):
             self._grants.pop(id, None)
         for id in set(stored) - self._ended:
             known = self._grants.get(id)
-            # What was found to have changed is on its way to the store.
+            # Voiding that was just detected is still being stored.
             self._grants[id] = stored[id] if known is None else replace(stored[id], void=known.void or stored[id].void)
 
     async def list(self) -> Sequence[Grant]:
@@ -119,7 +119,7 @@ class GrantManager:
         return sorted(found, key=lambda grant: grant.granted_at, reverse=True)
 
     def apply(self, call: ToolCall, tool: ToolDescription | None, evaluation: Evaluation) -> Evaluation:
-        """Return what becomes of a call whose rules give this evaluation."""
+        """Return the evaluation of a call after grants, given the rules' evaluation."""
         if not self._grants:
             return evaluation
         return apply_grants(
@@ -132,7 +132,7 @@ class GrantManager:
         )
 
     def void_changed(self, call: ToolCall, tool: ToolDescription) -> None:
-        """Void, for good, the grants for a call whose server or tool is no longer the one that was seen."""
+        """Void, permanently, the grants for a call whose server or tool has changed since they were given."""
         key = self.trust_key(call.server) if self._grants else ""
         for grant in list(self._grants.values()):
             void = grant.change(tool, key) if grant.void is None and grant.is_for(call) else None
@@ -144,17 +144,17 @@ class GrantManager:
     async def give(self, answered: ApprovalRequest, terms: GrantTerms | None, *, trust_key: str) -> Grant | None:
         """Return the grant that a lasting answer gives, not yet in force.
 
-        Without terms it is for this tool in this kernel, or, where that cannot be, for this call only: then there is
-        no grant.
+        Without terms it covers this tool in this kernel or, if that is impossible, only this call: then there is no
+        grant.
 
         Parameters
         ----------
         answered : ApprovalRequest
-            The request with the answer.
+            The answered request.
         terms : GrantTerms or None
-            What the person asked for.
+            The requested terms.
         trust_key : str
-            What the server was started with or reached at when the call was made.
+            The server's trust key at the time of the call.
 
         Raises
         ------
@@ -186,7 +186,7 @@ class GrantManager:
         )
 
     def remember(self, grant: Grant) -> None:
-        """Put a grant in force that the store has, in the place of those for the same that no longer hold."""
+        """Put a stored grant in force, replacing void grants for the same calls."""
         self._grants[grant.id] = grant
         stale = [each.id for each in self._grants.values() if each.void is not None and _is_same(each, grant)]
         if stale:
@@ -194,7 +194,7 @@ class GrantManager:
         self._announce()
 
     def used(self, use: GrantUse, at: datetime) -> None:
-        """Take note of a use that the store counted."""
+        """Count a use that the store has counted."""
         grant = self._grants.get(use.id)
         if grant is None:
             return
@@ -203,17 +203,17 @@ class GrantManager:
             self._announcing = asyncio.get_running_loop().call_later(_ANNOUNCE_DELAY, self._announce_uses)
 
     def spent(self, use: GrantUse) -> None:
-        """Forget a grant of which the store has no use left, or that another process ended."""
+        """Drop a grant that the store reports as used up, or that another process ended."""
         self._grants.pop(use.id, None)
         self._announce()
 
     async def revoke(self, grant_id: str, *, reviewer: Reviewer) -> None:
-        """End a grant; when this returns, it answers nothing more.
+        """End a grant; on return, it answers no more calls.
 
         Raises
         ------
         NeedsPersonError
-            Who asks is no person, and only they may.
+            The reviewer is not a person, and only people may end grants.
         UnknownGrantError, StorageError
         """
         reviewer.check(self._decide_with)
@@ -235,16 +235,16 @@ class GrantManager:
         try:
             await self._end(ids)
         except StorageError:
-            # No other process takes them for its own, and the next one removes them.
+            # No other process adopts them, and the next one deletes them.
             log.exception("the grants of kernel %s could not be removed", kernel_id)
 
     def close(self) -> None:
-        """Announce nothing more."""
+        """Stop announcing."""
         if self._announcing is not None:
             self._announcing.cancel()
 
     async def _end(self, ids: Iterable[str]) -> None:
-        """Remove grants, in memory first: of two that come at once, the stricter counts."""
+        """Delete grants, in memory first: if two changes come at once, the stricter wins."""
         ended = list(ids)
         rejections = [id for id in ended if (known := self._grants.get(id)) and known.effect is Effect.DENY]
         for id in set(ended) - set(rejections):
@@ -264,7 +264,7 @@ class GrantManager:
 
 
 def _is_same(void: Grant, grant: Grant) -> bool:
-    """Whether a grant that no longer holds was for what another one is for."""
+    """Whether a void grant covered the same calls as another one."""
     return (void.server, void.tool, void.kernel_id, void.effect) == (
         grant.server,
         grant.tool,

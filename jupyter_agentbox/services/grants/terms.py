@@ -1,4 +1,4 @@
-"""Reads what a lasting answer is for from the body of a decision."""
+"""Parses a grant's terms from the body of a decision."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _FIELDS: Final = {"scope", "until", "uses"}
 
 
 def terms_from_json(value: JsonValue) -> GrantTerms:
-    """Read the `grant` of a decision.
+    """Parse the `grant` of a decision.
 
     Raises
     ------

@@ -1,1 +1,1 @@
-"""Whether calls can run here."""
+"""Health: whether calls can run here."""

@@ -1,4 +1,4 @@
-"""REST: whether calls can run here."""
+"""REST: health, that is, whether calls can run here."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class HealthHandler(AgentBoxHandler):
     @web.authenticated
     @authorized
     async def get(self) -> None:
-        """Answer 200 if calls can run, else 503; with what is wrong. Nothing of users' calls is in it."""
+        """Return 200 if calls can run, else 503, with the problems. Contains no data of users' calls."""
         report = await self.services.health.report()
         self.set_status(200 if report["is_healthy"] else 503)
         self.finish_json(report)

@@ -1,4 +1,4 @@
-"""Says whether calls can run: whether the store takes requests, and how the MCP servers do."""
+"""Checks whether calls can run: whether the store is writable, and the state of the MCP servers."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from jupyter_agentbox.exceptions import StorageError
 
 
 class HealthManager:
-    """Looks after the parts that every call needs.
+    """Checks the parts that every call needs.
 
     Parameters
     ----------
     check_store : callable
         Raises `StorageError` if the store cannot be written.
     catalog : ToolCatalog
-        Knows the MCP servers.
+        The MCP servers.
     """
 
     def __init__(self, *, check_store: Callable[[], Awaitable[None]], catalog: ToolCatalog) -> None:
@@ -26,7 +26,7 @@ class HealthManager:
         self._catalog = catalog
 
     async def report(self) -> JsonObject:
-        """Return whether the store can be written, and how many MCP servers are in which state. Starts nothing."""
+        """Return whether the store is writable, and the number of MCP servers in each state. Starts nothing."""
         try:
             await self._check_store()
         except StorageError as error:

@@ -1,1 +1,1 @@
-"""What waits at the Hub service for the user whose server this is."""
+"""Requests at the Hub service that wait for this server's user."""

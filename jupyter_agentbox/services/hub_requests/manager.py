@@ -1,7 +1,7 @@
-"""Asks a Hub service what waits there for the user whose server this is: in short, and to look at only.
+"""Fetches a summary of the requests at a Hub service that wait for this server's user, for display only.
 
-The server asks with the token that the Hub gave it. The service lets no token answer anything, so whoever reads this
-token, such as code in a plain kernel, learns what is listed here and can decide nothing.
+The server uses the token that the Hub gave it. The service accepts no decision with a token, so whoever reads this
+token, such as code in a plain kernel, can see this list but decide nothing.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from jupyter_agentbox.core.calls import JsonObject, JsonValue
 
 log = logging.getLogger(__name__)
 
-#: Seconds for which an answer is good enough, however many pages ask.
+#: How long an answer is cached, in seconds, for all pages.
 HOLDS: Final = 2.0
-#: Seconds that an answer may take, and bytes that it may have.
+#: Timeout of an answer, in seconds; below, its maximum size in bytes.
 _PATIENCE: Final = 10.0
 _MOST_BYTES: Final = 1_000_000
 _ID: Final = re.compile(r"[A-Za-z0-9_-]{1,100}")
@@ -34,22 +34,22 @@ _TEXTS: Final = ("asked_by", "server", "tool", "created_at")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HubRequest:
-    """A request that waits at the service.
+    """A request waiting at the service.
 
     Parameters
     ----------
     id : str
-        Its id there.
+        The service's id of the request.
     asked_by : str
-        The user whose code asks.
+        The user whose code made the call.
     server, tool : str
-        What it would call.
+        The called server and tool.
     created_at : str
-        When it began to wait, in ISO 8601.
+        When it became pending, in ISO 8601.
     expires_at : str or None
-        When it stops waiting.
+        When it expires.
     url : str
-        The service's page of it.
+        The request's page at the service.
     """
 
     id: str
@@ -75,18 +75,18 @@ class HubRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HubList:
-    """What a service said.
+    """The answer of a service.
 
     Parameters
     ----------
     requests : tuple of HubRequest
-        Those that wait longest.
+        The requests that have waited longest.
     total : int
-        How many wait in all.
+        Total number of waiting requests.
     url : str
-        The service's page of all; empty if it is not known.
+        The service's page with all requests; empty if unknown.
     problem : str
-        Why it is not known what waits; empty if it is.
+        Why the requests are unknown; empty if they are known.
     """
 
     requests: tuple[HubRequest, ...] = ()
@@ -101,16 +101,16 @@ class HubList:
 
 
 class HubRequestManager:
-    """Knows what waits at a Hub service. Asks when somebody wants to know, and never by itself.
+    """Fetches the requests waiting at a Hub service, on demand only.
 
     Parameters
     ----------
     url : str
-        Where the service is; empty for none.
+        The service's address; empty for none.
     token : callable
         Returns the server's token; empty if it belongs to no Hub.
     clock : callable
-        Returns seconds, monotonic.
+        Monotonic clock, in seconds.
     """
 
     def __init__(self, url: str, *, token: Callable[[], str], clock: Callable[[], float] = time.monotonic) -> None:
@@ -125,14 +125,14 @@ class HubRequestManager:
 
     @property
     def has_service(self) -> bool:
-        """Whether there is a service that can be asked."""
+        """Whether there is a service to ask."""
         return bool(self._base and self._token())
 
     async def list(self) -> HubList:
-        """Return what waits there for the user."""
+        """Return the requests that wait for the user."""
         if not self.has_service:
             return HubList()
-        async with self._turn:  # several pages at once are one question
+        async with self._turn:  # one request serves several pages
             if self._known is None or self._clock() - self._asked >= HOLDS:
                 self._asked = self._clock()
                 self._known = await self._ask()
@@ -145,7 +145,7 @@ class HubRequestManager:
         request = HTTPRequest(
             urljoin(self._base, "api/waiting"),
             headers={"Authorization": f"token {self._token()}"},
-            follow_redirects=False,  # the token is for this address
+            follow_redirects=False,  # the token is for this address only
             request_timeout=_PATIENCE,
         )
         try:
@@ -160,7 +160,7 @@ class HubRequestManager:
             return HubList(problem="the Hub service answers with something that is not a list of requests")
 
     def _note(self, problem: str) -> None:
-        """Log a problem when it comes, and when it has gone."""
+        """Log a problem when it begins and when it ends."""
         if problem != self._problem:
             self._problem = problem
             if problem:
@@ -169,13 +169,13 @@ class HubRequestManager:
                 log.info("the Hub service says again what waits")
 
     def close(self) -> None:
-        """Ask no more."""
+        """Stop fetching."""
         if self._client is not None:
             self._client.close()
 
 
 def _read(answer: Mapping[str, Any], base: str) -> HubList:
-    """Return what the service says. Where its pages are, it says itself; this server may know it by another address."""
+    """Parse the service's answer, with its own URLs of its pages: this server may use another address for it."""
     url = urljoin(base, str(answer["url"]))
     if urlsplit(url).scheme not in ("http", "https"):
         raise ValueError("its pages are at no address of a page")

@@ -1,1 +1,1 @@
-"""The server's side of the kernel link: what kernels ask for and what they are told."""
+"""The server's end of the kernel link: kernels' requests and the answers to them."""

@@ -1,4 +1,4 @@
-"""What the kernel links need of agents: somebody who works on the turns that cells ask for."""
+"""The interface between kernel links and agents, which work on turns that cells start."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from jupyter_agentbox.protocol import messages
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnCell:
-    """The cell that asked for a turn, or gave a command, as the server knows it.
+    """The cell that started a turn or gave a command, as known to the server.
 
     Parameters
     ----------
     kernel_id, comm_id : str
-        The kernel, and the end of its link.
+        The kernel, and its end of the link.
     cell_id : str or None
-        The notebook cell, as the kernel says.
+        The notebook cell, as reported by the kernel.
     notebook_path : str or None
         The kernel's notebook or console.
     isolation : Isolation
-        How far the kernel is kept from the rest of the machine.
+        The kernel's level of isolation.
     askers : tuple of Asker
-        Who has had code run in that kernel.
+        Who has run code in that kernel.
     send : callable
-        Sends the kernel side a message.
+        Sends a message to the kernel.
     """
 
     kernel_id: str
@@ -42,19 +42,19 @@ class TurnCell:
 
 
 class AgentCells(Protocol):
-    """Works on the turns that cells ask for."""
+    """Works on turns that cells start."""
 
     async def run_turn(self, cell: TurnCell, question: messages.StartTurn) -> JsonObject:
-        """Work on a turn to its end; return it. Cancelling the task interrupts the turn.
+        """Work on a turn to its end and return it. Cancelling the task interrupts the turn.
 
         Raises
         ------
         AgentBoxError
-            The turn did not begin.
+            The turn did not start.
         """
 
     def code_ran(self, kernel_id: str, comm_id: str, message: messages.CodeRan) -> None:
-        """Take what became of code. Never raises: the kernel may send anything."""
+        """Handle the outcome of code. Never raises: the kernel may send anything."""
 
     async def command(self, cell: TurnCell, message: messages.AgentCommand) -> JsonObject:
         """Answer a command of ``%agent``.
@@ -62,5 +62,5 @@ class AgentCells(Protocol):
         Raises
         ------
         AgentBoxError
-            It cannot be done.
+            The command failed.
         """

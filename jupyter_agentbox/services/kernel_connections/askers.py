@@ -1,8 +1,8 @@
-"""Notes whose session or token sends code to a kernel: so the server knows who may have asked for what the code calls.
+"""Observes whose session or token sends code to a kernel, and so who may have made the code's calls.
 
-A kernel runs everything that it is sent in one process, so the code of one person can call tools while that of another
-runs, and can say that it belongs to the other's cell. That is why everybody who has had code run in a kernel counts
-until it ends, and nothing that the kernel says does.
+A kernel runs all code in one process, so one person's code can call tools while another's runs, and claim to belong to
+the other's cell. That is why everybody who has run code in a kernel counts until it ends, and the kernel's claims do
+not.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from jupyter_agentbox.core.askers import Asker
 from jupyter_agentbox.core.reviewers import ReviewerKind, Via
 from jupyter_agentbox.services.reviewers import hub_auth_of
 
-#: Messages that run no code that their sender chose. Pages send most of them by themselves.
+#: Messages that run no code of their sender's choice. Pages send most of them automatically.
 _HARMLESS: Final = frozenset(
     {
         "kernel_info_request",
@@ -44,24 +44,24 @@ _HARMLESS: Final = frozenset(
         "list_subshell_request",
     }
 )
-#: What pages ask of a debugger and of widgets when they open a notebook.
+#: Requests to debuggers and widgets that pages send when they open a notebook.
 _ASKED_BY_PAGES: Final = frozenset({"debugInfo", "initialize", "attach", "configurationDone", "disconnect"})
 _WIDGETS: Final = "jupyter.widget.control"
 _STATES: Final = frozenset({"request_state", "request_states"})
-#: Bytes of content from which on nobody looks whether it is one of those.
+#: Larger contents, in bytes, are not examined for these.
 _LONG: Final = 10_000
-#: Those of one kernel that are told apart. Of more, somebody unknown stands for the rest.
+#: How many askers are told apart per kernel. Beyond that, an unknown asker stands for the rest.
 MOST_ASKERS: Final = 20
 _MADE_UP: Final = re.compile(r"[0-9a-f]{32}")
 
 
 class KernelAskers:
-    """Who has had code run in each kernel of a server.
+    """Who has run code in each kernel of a server.
 
     Parameters
     ----------
     is_running : callable
-        Whether there is still a kernel of this id.
+        Returns whether a kernel with this id exists.
     """
 
     def __init__(self, is_running: Callable[[str], bool] = lambda _: True) -> None:
@@ -69,26 +69,26 @@ class KernelAskers:
         self._askers: dict[str, dict[Asker, None]] = {}
 
     def note(self, kernel_id: str, asker: Asker) -> None:
-        """Note that somebody sends code to a kernel."""
+        """Record that somebody sends code to a kernel."""
         if kernel_id not in self._askers:
             self._askers = {known: each for known, each in self._askers.items() if self._is_running(known)}
         askers = self._askers.setdefault(kernel_id, {})
         askers[asker if asker in askers or len(askers) < MOST_ASKERS else Asker()] = None
 
     def of(self, kernel_id: str) -> tuple[Asker, ...]:
-        """Return everybody who has sent code to a kernel since it was first started."""
+        """Return everybody who has sent code to a kernel since its first start."""
         return tuple(self._askers.get(kernel_id, ()))
 
 
 def observed(connection: type[BaseKernelWebsocketConnection], askers: KernelAskers) -> type[Any]:
-    """Return a class of connections to kernels that notes who sends code, and is otherwise as the given one.
+    """Return a subclass of a kernel connection class that records who sends code.
 
     Parameters
     ----------
     connection : type
-        How the server connects the websocket of a page or a client to a kernel: its own, or a gateway's.
+        The server's class for connecting a client's WebSocket to a kernel: its own, or a gateway's.
     askers : KernelAskers
-        Where that is noted.
+        Records the askers.
     """
 
     class Observed(connection):  # type: ignore[valid-type, misc]  # which class that is, the server's settings say
@@ -104,13 +104,13 @@ def observed(connection: type[BaseKernelWebsocketConnection], askers: KernelAske
                 askers.note(self.kernel_id, self._asker or Asker())
             super().handle_incoming_message(incoming_msg)
 
-    # Its section in configuration files has this name.
+    # The class name is that of its section in configuration files.
     Observed.__name__, Observed.__qualname__ = connection.__name__, connection.__qualname__
     return Observed
 
 
 def may_run_code(message: str | bytes, *, is_v1: bool) -> bool:
-    """Whether a message to a kernel may run code that its sender chose; also if that cannot be told."""
+    """Whether a message to a kernel may run code of its sender's choice; true if in doubt."""
     try:
         return _may_run_code(*_read(message, is_v1=is_v1))
     except Exception:  # noqa: BLE001  # a boundary: a client may send anything, and Jupyter deals with it
@@ -143,10 +143,10 @@ def _read(message: str | bytes, *, is_v1: bool) -> tuple[str, Mapping[str, Any]]
 
 
 async def asker_of(handler: JupyterHandler) -> Asker:
-    """Return whose request to the server this is, as far as the server knows without asking anybody.
+    """Return the author of a request to the server, as far as known without asking anybody.
 
-    Unlike `reviewer_of` it trusts what JupyterHub said some minutes ago, and a token of the page for the page: it is
-    for the record, and gives nobody a right.
+    Unlike `reviewer_of` it trusts JupyterHub's answer from some minutes ago, and treats a page's token as the page: it
+    is for the record only, and gives no rights.
     """
     user: Any = handler.current_user
     hub_auth = hub_auth_of(handler.serverapp)
@@ -164,7 +164,7 @@ async def asker_of(handler: JupyterHandler) -> Asker:
     if in_cookie is not None and in_cookie.username == user.username:
         return _asker(user, Via.BROWSER, name=user.username)
     if handler.identity_provider.is_token_authenticated(handler):
-        # Without names of its own, Jupyter makes one up for each request with a token.
+        # For token requests without a user name, Jupyter generates a new one each time.
         return _asker(user, Via.API_TOKEN, name="" if _MADE_UP.fullmatch(user.username) else user.username)
     return _asker(user, Via.UNKNOWN, name=user.username)
 

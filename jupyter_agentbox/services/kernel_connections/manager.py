@@ -1,4 +1,4 @@
-"""Answers the messages of kernel sides, and owns the tasks that run their calls."""
+"""Answers kernels' messages, and owns the tasks that run their calls."""
 
 from __future__ import annotations
 
@@ -39,18 +39,18 @@ from .records import record_of
 
 log = logging.getLogger(__name__)
 
-#: Makes the Python source of a server's module, and says which function each tool became.
+#: Generates a server's Python module, with the function name of each tool.
 GenerateModule = Callable[[str, Sequence[ToolDescription]], JsonObject]
 
-#: How many messages of one kernel may wait for their answers: no person answers more, and each is kept and shown.
+#: Maximum number of one kernel's messages that await answers: more than a person would answer, and all are kept.
 MOST_WAITING: Final = 5_000
-#: A kernel may send so many refused messages before the log says so no more, until that many seconds have passed.
+#: How many refused messages of a kernel are logged per period; below, the period in seconds.
 _MOST_WARNINGS: Final = 5
 _WARN_AGAIN: Final = 60.0
-#: A call of less is taken as long as its own kernel has room: what other kernels hold must not keep it out.
+#: Smaller calls are accepted whenever their own kernel has room, whatever other kernels hold.
 SMALL: Final = 65_536
-#: Seconds after which a kernel behind a line that loses messages is told what is unfinished: well below the minute
-#: after which a kernel side takes a server that says nothing for lost.
+#: Seconds after which a kernel with a lossy connection is reminded of unfinished calls: well below the minute after
+#: which a kernel considers a silent server lost.
 _TELL_AGAIN: Final = 5.0
 #: How many ids of answered messages are remembered. A kernel repeats a message for seconds at most.
 MOST_ANSWERED: Final = 10_000
@@ -58,7 +58,7 @@ MOST_ANSWERED: Final = 10_000
 
 @dataclass(slots=True)
 class _Connection:
-    """A kernel that is attached: its channel, the tasks that answer its messages, and the ids answered of late."""
+    """An attached kernel: its channel, the tasks answering its messages, and recently answered ids."""
 
     channel: KernelChannel
     tasks: dict[tuple[str, str], asyncio.Task[None]] = field(default_factory=dict)
@@ -70,25 +70,25 @@ class _Connection:
     telling: asyncio.Task[None] | None = None
 
     def begin(self, key: tuple[str, str], task: asyncio.Task[None], weight: int) -> None:
-        """Note that a message is being answered."""
+        """Register a message that is being answered."""
         self.tasks[key] = task
         self.weights[key] = weight
         self.weight += weight
 
     def end(self, key: tuple[str, str]) -> None:
-        """Note that a message is answered."""
+        """Mark a message as answered."""
         del self.tasks[key]
         self.weight -= self.weights.pop(key)
         self.remember(key)
 
     def withdraw(self, keys: Iterable[tuple[str, str]]) -> None:
-        """End the answering of messages that nobody waits for."""
+        """Stop answering messages whose sender no longer waits."""
         for key in keys:
             if (task := self.tasks.get(key)) is not None:
                 task.cancel()
 
     def remember(self, key: tuple[str, str]) -> None:
-        """Remember that a message was answered: the kernel may have repeated it meanwhile."""
+        """Remember an answered message: the kernel may have repeated it meanwhile."""
         self.answered[key] = None
         if len(self.answered) > MOST_ANSWERED:
             del self.answered[next(iter(self.answered))]
@@ -96,14 +96,14 @@ class _Connection:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryLimits:
-    """Bytes of memory that calls may take, about, from when they come until they are answered; ``None`` is no limit.
+    """Approximate memory limits for unanswered calls, in bytes; ``None`` for no limit.
 
     Parameters
     ----------
     kernel : int or None
-        Those of one kernel. A lone call is taken whatever its size, which has a limit of its own.
+        Per kernel. A single call is accepted whatever its size, which is limited separately.
     total : int or None
-        Those of all kernels. A small call is taken all the same, so that no kernel can keep others from calling.
+        For all kernels. A small call is accepted anyway, so that no kernel can block others.
     """
 
     kernel: int | None = 128_000_000
@@ -111,41 +111,41 @@ class MemoryLimits:
 
 
 class KernelConnectionManager:
-    """The server's side of all kernel links. Implements the bridge's `KernelListener`.
+    """The server's end of all kernel links. Implements the bridge's `KernelListener`.
 
     Parameters
     ----------
     calls : CallManager
         Runs calls.
     approvals : ApprovalManager
-        Knows what is pending.
+        Manages pending requests.
     policies : PolicyManager
-        Knows what is wrong in files of rules.
+        Has the problems in rules files.
     grants : GrantManager
         Ends a kernel's grants with the kernel.
     catalog : ToolCatalog
-        Knows servers and tools.
+        The servers and tools.
     notebooks : NotebookFinder
-        Knows which document a kernel belongs to.
+        Looks up a kernel's document.
     generate : callable
-        Makes a server's Python module.
+        Generates a server's Python module.
     welcome : callable
-        Makes what a kernel side is told when it asks who is there.
+        Creates the reply to a kernel's greeting.
     news_delay : float
-        Seconds after which a kernel side is told that its call waits or runs, if it still does. Below the second after
-        which it would ask again; 0 where a person is to see a card at once.
+        Seconds after which a kernel is told that its call is still pending or running. Less than the second after which
+        it would ask again; 0 to show a card at once.
     limits : MemoryLimits, optional
-        How much memory messages may take until they are answered.
+        Memory limits for unanswered messages.
     turn_of : callable, optional
-        Returns the turn of an agent that works in a kernel, given its id; ``None`` if none does.
+        Returns the agent's turn that is using a kernel, given its id; ``None`` if there is none.
     agents : callable, optional
-        Returns who works on the turns that cells ask for; called when one does.
+        Returns what works on turns that cells start; called on first use.
     saves_arguments : bool
-        Whether the line that a call leaves in a notebook may have its arguments.
+        Whether a call's saved line in a notebook may contain its arguments.
     askers_of : callable, optional
-        Returns who has had code run in a kernel, given its id.
+        Returns who has run code in a kernel, given its id.
     tell_again : float
-        Seconds after which a kernel behind a line that loses messages is told what is unfinished.
+        Seconds after which a kernel with a lossy connection is reminded of unfinished calls.
     """
 
     def __init__(
@@ -185,14 +185,14 @@ class KernelConnectionManager:
         self._connections: dict[str, _Connection] = {}
 
     def kernel_started(self, kernel_id: str, channel: KernelChannel) -> None:
-        """Take the connection to a kernel that started."""
+        """Attach a kernel that started."""
         self._connections[kernel_id] = connection = _Connection(channel)
         if channel.is_lossy:
             what = f"telling kernel {kernel_id} what is unfinished"
             connection.telling = in_background(self._tell_unfinished(connection), what=what)
 
     async def kernel_lost(self, kernel_id: str) -> None:
-        """Orphan what the kernel waited for and cancel what it had running."""
+        """Orphan the kernel's pending requests and cancel its running calls."""
         connection = self._connections.pop(kernel_id, None)
         if connection is not None:
             connection.is_lost = (
@@ -202,7 +202,7 @@ class KernelConnectionManager:
         if connection is not None:
             telling = [] if connection.telling is None else [connection.telling]
             await _cancel([*connection.tasks.values(), *telling])
-        # Last: a lasting answer that was on its way to the disk is remembered by now.
+        # Last: by now, any grant that was being stored is in force.
         await self._grants.forget(kernel_id)
 
     async def withdrawn(self, kernel_id: str) -> None:
@@ -213,7 +213,7 @@ class KernelConnectionManager:
             await asyncio.wait(ending)
 
     async def aclose(self) -> None:
-        """Let go of all kernels."""
+        """Detach all kernels."""
         await asyncio.gather(*(self.kernel_lost(kernel_id) for kernel_id in self._connections))
 
     def message_received(self, kernel_id: str, comm_id: str, data: JsonValue, *, weight: int | None = None) -> None:
@@ -222,11 +222,11 @@ class KernelConnectionManager:
         Parameters
         ----------
         kernel_id, comm_id : str
-            Who sent it.
+            The sender.
         data : JSON
             The message.
         weight : int, optional
-            Bytes of memory that it takes, about, where that is known.
+            Its approximate size in memory, in bytes, if known.
         """
         connection = self._connections.get(kernel_id)
         if connection is None or not comm_id.startswith(COMM_PREFIX) or len(comm_id) > MAX_ID:
@@ -273,7 +273,7 @@ class KernelConnectionManager:
             self._send(connection, comm_id, messages.Failure(id=id, code=AgentBoxError.code, message=str(error)))
 
     def _refusal(self, connection: _Connection, message: messages.Question, weight: int) -> TooManyRequestsError | None:
-        """Return why a message is not taken now, ``None`` if it is."""
+        """Return why a message is not accepted now, if it is not."""
         what = f"`{message.server}.{message.tool}`" if isinstance(message, messages.Call) else "this"
         if len(connection.tasks) >= MOST_WAITING:
             return TooManyRequestsError(
@@ -293,7 +293,7 @@ class KernelConnectionManager:
         )
 
     async def _answer(self, connection: _Connection, kernel_id: str, comm_id: str, message: messages.Question) -> None:
-        """Answer a message, with a failure if need be. The root of its task."""
+        """Answer a message, with an error if necessary. The root of its task."""
         try:
             self._send(connection, comm_id, await self._reply(connection, kernel_id, comm_id, message))
         except AgentBoxError as error:
@@ -362,7 +362,7 @@ class KernelConnectionManager:
         return messages.Reply(id=message.id, content=content, request_id=finished.request.id)
 
     async def _record(self, request_id: str) -> JsonObject | None:
-        """Return what a notebook keeps of a request that did not succeed; ``None`` if it cannot be read."""
+        """Return the saved line of a request that did not succeed; ``None`` if it cannot be read."""
         try:
             request = await self._approvals.get(request_id)
         except AgentBoxError:

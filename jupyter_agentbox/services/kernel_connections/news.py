@@ -1,4 +1,4 @@
-"""What a kernel side is told of a call that it waits for."""
+"""Status messages to a kernel about its call."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from jupyter_agentbox.protocol import messages
 
 
 class CallNews:
-    """Tells a kernel side that its call waits or runs. As a context manager it tells nothing once it is left.
+    """Tells a kernel that its call is pending or running. As a context manager, it sends nothing after exit.
 
     Parameters
     ----------
     message_id : str
-        The kernel side's id of the call.
+        The kernel's id of the call.
     send : callable
-        Sends it a message.
+        Sends a message to the kernel.
     delay : float
-        Seconds after which it is told, if there is nothing newer by then; 0 tells it at once.
+        Delay in seconds, within which newer news replaces older; 0 to send at once.
     """
 
     def __init__(self, message_id: str, send: Callable[[messages.FromServer], None], *, delay: float) -> None:
@@ -37,16 +37,16 @@ class CallNews:
         self._forget()
 
     def waiting(self, request: ApprovalRequest) -> None:
-        """Say that the call waits for a decision."""
+        """Report that the call waits for a decision."""
         expires_at = json_time(request.expires_at)
         self._tell(messages.Waiting(id=self._message_id, request_id=request.id, expires_at=expires_at))
 
     def running(self, request: ApprovalRequest) -> None:
-        """Say that it runs."""
+        """Report that the call is running."""
         self._tell(messages.Running(id=self._message_id, request_id=request.id))
 
     def asked(self, request: ApprovalRequest) -> None:
-        """Say that its server asks a person something."""
+        """Report that the call's server asks a person something."""
         self._tell(messages.Asked(id=self._message_id, request_id=request.id))
 
     def _tell(self, message: messages.Waiting | messages.Running | messages.Asked) -> None:

@@ -1,4 +1,4 @@
-"""What a kernel is told of how its call was decided, for the line that stays in the notebook."""
+"""How a call was decided, as sent to the kernel for the line saved in the notebook."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from jupyter_agentbox.core.times import json_time
 
 
 def record_of(request: ApprovalRequest, *, with_arguments: bool, review: ServerReview | None = None) -> JsonObject:
-    """Return what a notebook keeps of a request.
+    """Return the saved line of a request.
 
     Parameters
     ----------
     request : ApprovalRequest
-        As it was decided.
+        The decided request.
     with_arguments : bool
-        Whether the notebook may have the arguments, those that the code asked for and those that ran.
+        Whether the notebook may contain the arguments, as requested and as run.
     review : ServerReview, optional
         Whom the Hub service asked as well.
 

@@ -1,1 +1,1 @@
-"""MCP servers, as people see them."""
+"""The isolation and the unexpected ends of kernels."""

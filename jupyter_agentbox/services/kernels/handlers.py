@@ -1,4 +1,4 @@
-"""REST: what the server knows of a kernel and the kernel cannot say for itself."""
+"""REST: facts about a kernel that the server knows and the kernel cannot vouch for."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ AUTH_RESOURCE: Final = "jupyter_agentbox:kernels"
 
 
 class KernelHandler(AgentBoxHandler):
-    """One kernel's isolation, and how it last ended."""
+    """A kernel's isolation, and how it last ended."""
 
     auth_resource = AUTH_RESOURCE
 
     @web.authenticated
     @authorized
     async def get(self, kernel_id: str) -> None:
-        """Say how far the kernel is kept from the rest of the machine, and how it last ended; ``null`` if not known.
+        """Return the kernel's isolation and how it last ended; ``null`` if unknown.
 
-        The page that asks may be older than the server's first sandboxed kernel, and so lack the policy.
+        The page may be older than the server's first sandboxed kernel, and so lack the policy.
         """
         level = self.services.isolation.level_of(kernel_id)
         end = self.services.kernel_exits.last_of(kernel_id)

@@ -1,4 +1,4 @@
-"""Records and announces why a kernel ended without being asked to."""
+"""Records and announces unexpected ends of kernels."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from jupyter_agentbox.core.kernel_exits import KernelExit
 from jupyter_agentbox.core.ports import Clock, Ids, NotebookFinder
 from jupyter_agentbox.core.times import json_time
 
-#: How many kernels' ends are kept: a page asks when it is told, which is at once.
+#: How many kernels' ends are kept: a page asks as soon as it is notified.
 MOST_KEPT: Final = 1_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedExit:
-    """A kernel's end, and which one it was.
+    """A recorded end of a kernel.
 
     Parameters
     ----------
     id : str
-        Tells one end from the next of the same kernel.
+        Distinguishes ends of the same kernel.
     at : datetime
         When the server noticed it.
     end : KernelEnd
@@ -38,7 +38,7 @@ class RecordedExit:
     notebook_path: str | None
 
     def to_json(self) -> JsonObject:
-        """Return it as the REST API says it."""
+        """Return it as the REST API sends it."""
         return {
             "id": self.id,
             "at": json_time(self.at),
@@ -49,18 +49,18 @@ class RecordedExit:
 
 
 class KernelExitManager:
-    """Keeps each kernel's last end. Implements the bridge's `ExitListener`.
+    """Keeps each kernel's last unexpected end. Implements the bridge's `ExitListener`.
 
     Parameters
     ----------
     notebooks : NotebookFinder
-        Knows which document a kernel belongs to.
+        Looks up a kernel's document.
     announce : callable
-        Tells pages that a kernel ended.
+        Notifies pages that a kernel ended.
     clock : Clock
-        Says when it ended.
+        Source of the time.
     ids : Ids
-        Tell one end from another.
+        Generates ids of ends.
     """
 
     def __init__(self, *, notebooks: NotebookFinder, announce: Callable[[str], None], clock: Clock, ids: Ids) -> None:
@@ -71,15 +71,15 @@ class KernelExitManager:
         self._kernel_exits: dict[str, RecordedExit] = {}
 
     def last_of(self, kernel_id: str) -> RecordedExit | None:
-        """Return the kernel's last unexpected end; ``None`` if there was none."""
+        """Return the kernel's last unexpected end, if any."""
         return self._kernel_exits.get(kernel_id)
 
     async def kernel_ended(self, kernel_id: str, end: KernelExit) -> None:
-        """Keep why a kernel ended, and announce it."""
+        """Record why a kernel ended, and announce it."""
         at, path = self._clock.now(), await self._notebooks.path_of(kernel_id)
         before = self._kernel_exits.pop(kernel_id, None)
         if path is None and before is not None:
-            # Jupyter forgets the session of a kernel that it does not start again.
+            # Jupyter forgets the session of a kernel that it does not restart.
             path = before.notebook_path
         self._kernel_exits[kernel_id] = RecordedExit(id=self._ids.new(), at=at, end=end, notebook_path=path)
         if len(self._kernel_exits) > MOST_KEPT:

@@ -1,1 +1,1 @@
-"""The pages of the server."""
+"""Pages: their content security policy and their configuration."""

@@ -1,4 +1,4 @@
-"""The Content-Security-Policy header of the pages of a server that has sandboxed kernels."""
+"""The Content-Security-Policy header for pages of a server with sandboxed kernels."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from .manager import PageManager
 
 HEADER: Final = "Content-Security-Policy"
 
-#: What a browser shows as a page, in which markup can load things.
+#: Media types that browsers display as pages, with markup that can load resources.
 _PAGES: Final = ("text/html", "application/xhtml+xml", "image/svg+xml", "text/xml", "application/xml")
-#: What it kept of a page is shown again.
+#: The cached page is shown again.
 _NOT_MODIFIED: Final = 304
 
 
 def protect_pages(application: Application, pages: PageManager) -> None:
-    """Add the policy to every page that an application serves, whichever extension's handler makes it.
+    """Add the policy to every page that an application serves, from any extension's handler.
 
-    It is one more header and replaces none: browsers hold a page to all policies that it has. So it is kept where
-    `ServerApp.tornado_settings` or a Hub sets a policy, and where a proxy adds one.
+    The header is added and replaces none: browsers enforce all of a page's policies. So policies set by
+    `ServerApp.tornado_settings`, a Hub or a proxy still apply.
     """
 
     class PolicyHeader(OutputTransform):
@@ -36,7 +36,7 @@ def protect_pages(application: Application, pages: PageManager) -> None:
             policy = pages.policy_for(self._host) if status_code == _NOT_MODIFIED or kind in _PAGES else None
             if policy is not None:
                 headers.add(HEADER, policy)
-                # Names of hosts in links are no loads: a policy says nothing about looking them up.
+                # A policy does not cover DNS prefetching of links' host names.
                 headers["X-DNS-Prefetch-Control"] = "off"
             return status_code, headers, chunk
 

@@ -1,4 +1,4 @@
-"""What pages are told of sandboxed kernels, and what pages may load."""
+"""The policy of pages, and what pages are told about sandboxed kernels."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Any, Final, Literal
 from jupyter_agentbox.core.content_security import check_sources, content_security_policy
 from jupyter_agentbox.core.isolation import Isolation
 
-#: Whether pages get the policy: if the server can start sandboxed kernels or runs one, always, or never.
+#: When pages get the policy: if the server can start or runs sandboxed kernels, always, or never.
 PolicyMode = Literal["auto", "always", "never"]
 
-#: Changes what a page is configured with, given the handler that makes it: jupyterlab_server's `page_config_hook`.
+#: Changes a page's configuration, given its handler: jupyterlab_server's `page_config_hook`.
 PageConfigHook = Callable[[Any, dict[str, Any]], dict[str, Any]]
 
 _HOOK: Final = "page_config_hook"
@@ -20,14 +20,14 @@ _HOOK: Final = "page_config_hook"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemoteKernels:
-    """What an administrator says of kernels behind a gateway, and on other machines.
+    """An administrator's settings for kernels behind a gateway or on other machines.
 
     Parameters
     ----------
     label : str
-        What they are, for people who decide about their calls.
+        Description of them for people who decide about their calls.
     are_trusted : bool
-        Whether their outputs may do in a page what those of a plain kernel may.
+        Whether pages treat their outputs like those of a plain kernel.
     """
 
     label: str = ""
@@ -35,25 +35,25 @@ class RemoteKernels:
 
 
 class PageManager:
-    """Decides about pages.
+    """Determines the policy and configuration of pages.
 
     Parameters
     ----------
     has_sandboxed_kernels : callable
-        Says whether the server can start sandboxed kernels, or runs one.
+        Returns whether the server can start sandboxed kernels, or runs one.
     mode : str
-        Whether pages get the policy.
+        When pages get the policy.
     sources : dict
-        Directive to further sources, for sites that need some.
+        Directive to a site's additional sources.
     has_hub_service : callable
-        Says whether there is a Hub service at which requests may wait.
+        Returns whether there is a Hub service at which requests may wait.
     remote : RemoteKernels, optional
-        What the administrator says of kernels that run elsewhere.
+        The administrator's settings for kernels that run elsewhere.
 
     Raises
     ------
     ValueError
-        If the sources cannot be in a policy.
+        If the sources are invalid in a policy.
     """
 
     def __init__(
@@ -74,13 +74,13 @@ class PageManager:
         self._hook: PageConfigHook | None = None
 
     def guards(self, level: Isolation | None) -> bool:
-        """Whether pages guard what kernels of this level show. One that is not known is asked for again."""
+        """Whether pages guard the outputs of kernels with this level. An unknown level is looked up again."""
         if level is Isolation.REMOTE:
             return not self._remote.are_trusted
         return level not in (None, Isolation.NONE)
 
     def policy_for(self, host: str) -> str | None:
-        """Return the Content-Security-Policy of a page that was asked of a host; ``None`` for none."""
+        """Return the Content-Security-Policy for a page requested from a host, if any."""
         if self._mode == "never" or (self._mode == "auto" and not self._has_sandboxed_kernels()):
             return None
         return content_security_policy(host, self._sources)
@@ -90,9 +90,9 @@ class PageManager:
         return None if self._mode == "never" else content_security_policy(host, self._sources)
 
     def configure(self, settings: MutableMapping[str, Any]) -> None:
-        """Let pages be told whether there are sandboxed kernels, and a Hub service, by a hook in the settings.
+        """Install a hook in the settings that tells pages about sandboxed kernels and a Hub service.
 
-        A hook that is there already is kept. Does nothing if this was done and no other hook came since.
+        An existing hook is kept. Does nothing if already installed and not replaced since.
         """
         earlier: PageConfigHook | None = settings.get(_HOOK)
         if earlier is not None and earlier is self._hook:

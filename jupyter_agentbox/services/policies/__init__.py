@@ -1,1 +1,1 @@
-"""The policy in force: the layers' rules and what people said for good."""
+"""The policy in force: rules of all layers, and grants."""

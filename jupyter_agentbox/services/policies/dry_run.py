@@ -1,4 +1,4 @@
-"""What a rule would have made of the calls in the history."""
+"""Dry run of a rule against the calls in the history."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from jupyter_agentbox.core.ports import ApprovalPage, ApprovalQuery
 #: Reads a page of requests, newest first.
 ReadPage: TypeAlias = Callable[[ApprovalQuery], Awaitable[ApprovalPage]]
 
-#: How many calls are looked at: the latest.
+#: How many of the most recent calls are evaluated.
 MOST: Final = 5000
 _PAGE: Final = 500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DryRun:
-    """What would have become of the calls that a rule speaks of, with all other rules as they are now.
+    """The effect that a rule would have had on past calls, with all other rules as they are now.
 
     Parameters
     ----------
     looked_at : int
-        Calls of the history.
+        Number of calls evaluated.
     effects : mapping
-        How many of those that the rule matches would have been allowed, asked about and denied.
+        How many of the calls that the rule matches would have been allowed, asked about and denied.
     unknown : int
-        Calls whose arguments are no longer kept, so that it cannot be told whether the rule matches.
+        Calls whose arguments are no longer stored, so that it is unknown whether the rule matches.
     """
 
     looked_at: int
@@ -51,7 +51,7 @@ class DryRun:
 
 
 async def dry_run(rule: Rule, policy: Policy, read_page: ReadPage) -> DryRun:
-    """Return what a rule would have made of the latest calls.
+    """Return the effect that a rule would have had on the most recent calls.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ async def dry_run(rule: Rule, policy: Policy, read_page: ReadPage) -> DryRun:
     total, cursor = DryRun(looked_at=0, effects=Counter(), unknown=0), None
     while total.looked_at < MOST:
         page = await read_page(ApprovalQuery(limit=_PAGE, cursor=cursor))
-        # In a thread: a page of calls takes longer than others should wait.
+        # In a thread: evaluating a page of calls would block the loop.
         found = await asyncio.to_thread(_look_at, page.approvals, rule, with_rule)
         total = DryRun(
             looked_at=total.looked_at + found.looked_at,

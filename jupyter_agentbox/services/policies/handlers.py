@@ -1,4 +1,4 @@
-"""REST: the rules, who may write them, and what they make of a call."""
+"""REST: the rules, permission to write them, and their evaluation of a call."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ class PolicyAPIHandler(AgentBoxHandler):
         return self.services.policies
 
     def strict_object(self) -> JsonObject:
-        """Return the request's body, in which every digit counts.
+        """Parse and return the request's body, keeping every digit.
 
         Raises
         ------
         InvalidRulesError
-            If it is no object, or no JSON that a file of rules could be.
+            If it is not an object, or not JSON that is valid in a rules file.
         """
         try:
             text = self.request.body.decode()
@@ -55,7 +55,7 @@ class PolicyAPIHandler(AgentBoxHandler):
         return value
 
     def error_details(self, error: AgentBoxError) -> JsonObject:
-        """Add what is wrong with rules, and the revision that is in the way."""
+        """Add the problems in the rules, or the conflicting revision."""
         details = super().error_details(error)
         if isinstance(error, InvalidRulesError):
             return {**details, "problems": [*error.problems]}
@@ -68,7 +68,7 @@ class PolicyHandler(PolicyAPIHandler):
     @web.authenticated
     @authorized
     async def get(self) -> None:
-        """List all rules, those of the user as they can be changed, and what is wrong in files."""
+        """List all rules, with the user's in editable form, and the problems in files."""
         self.finish_json(self._to_json(self.policies.book))
 
     @web.authenticated
