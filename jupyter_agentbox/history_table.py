@@ -7,6 +7,7 @@ from datetime import date
 
 from jupyter_agentbox.core.approvals import ApprovalRequest, OutcomeState, Status
 from jupyter_agentbox.core.audit_search import decided_by, record_to_json, seconds_of
+from jupyter_agentbox.core.changes import is_change
 from jupyter_agentbox.core.text import one_line
 
 _DECIDED = {
@@ -72,6 +73,8 @@ class HistoryTable:
 
 
 def _result(request: ApprovalRequest) -> str:
+    if is_change(request.call):
+        return "done"  # nobody was asked, and it took no time
     decided = _DECIDED[request.status]
     if request.status is not Status.APPROVED or request.outcome is None:
         return decided

@@ -78,6 +78,9 @@ function nameAlone(reviewer: IReviewer, trans: TranslationBundle): string {
       ? trans.__('another browser (%1)', username.slice(0, 6))
       : trans.__('somebody (%1)', username.slice(0, 6));
   }
+  if (reviewer.via === 'unknown' && username === 'unknown') {
+    return label(reviewer.reviewer_name ?? username, LENGTH); // the words for it say all
+  }
   return reviewer.reviewer_name
     ? trans.__('%1 (%2)', label(reviewer.reviewer_name, LENGTH), username)
     : username;

@@ -56,3 +56,12 @@ test('names that Jupyter made up are short', () => {
   expect(named({ ...reviewer, via: 'unknown' })).toBe('somebody (012345)');
   expect(named(reviewer, ANONYMOUS)).toBe('you');
 });
+
+test('of whom nobody knows is said what is known, once', () => {
+  const whoever = {
+    reviewer: 'unknown',
+    reviewer_name: 'whoever can write the file',
+    via: 'unknown'
+  } as const;
+  expect(named(whoever)).toBe('whoever can write the file');
+});
