@@ -168,7 +168,7 @@ CSV_COLUMNS: Final = (
     *("created_at", "ended_at", "server", "tool", "call", "notebook_path", "cell_id", "kernel_id", "thread_id"),
     *("turn_id", "isolation", "status", "effect", "rule", "decision", "decided_by", "reviewer", "via", "decided_at"),
     *("reason", "outcome", "error", "started_at", "finished_at", "seconds", "arguments", "edited_arguments"),
-    *("digest", "id", "person", "asked_by"),
+    *("digest", "id", "person", "asked_by", "policy_version"),
 )
 
 
@@ -199,6 +199,7 @@ def record_to_csv(request: ApprovalRequest, more: Mapping[str, object] = Mapping
         **{name: call[name] for name in ("server", "tool", "notebook_path", "cell_id", "kernel_id", "thread_id")},
         **{name: call[name] for name in ("turn_id", "isolation", "digest", "person")},
         "effect": evaluation["effect"],
+        "policy_version": evaluation.get("policy_version"),
         "rule": _object(decision.get("rule")).get("rule", evaluation["rule"]),
         **{name: decision.get(name) for name in ("decision", "reviewer", "via", "decided_at", "reason")},
         **{name: outcome.get(name) for name in ("error", "started_at", "finished_at")},

@@ -248,8 +248,9 @@ class Evaluation:
         The grant that gave the effect.
     voided : VoidGrant or None
         For a call that asks: a grant that would have allowed it if nothing had changed.
-    policy_version : int or None
-        Version of the Hub service's policy in force; ``None`` if there is none.
+    policy_version : int or str or None
+        Version of the Hub service's policy in force: on a user's server its number, in the service itself the
+        beginning of its file's SHA-256; ``None`` if there is none.
     """
 
     effect: Effect
@@ -257,7 +258,7 @@ class Evaluation:
     model_may_allow: bool = False
     grant: GrantUse | None = None
     voided: VoidGrant | None = None
-    policy_version: int | None = None
+    policy_version: int | str | None = None
 
     def at_least(self, floor: Evaluation) -> Evaluation:
         """Return the stricter of the two; on a tie, the one with a rule. A model may allow only what both permit."""

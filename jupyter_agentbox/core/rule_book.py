@@ -85,6 +85,8 @@ class RuleBook:
         The rest of the site's files; for a broken one, everything is locked.
     hub_policy : HubPolicyStatus or None
         Status of a Hub service's policy, whose rules are among the site's; ``None`` if there is none.
+    version : str or None
+        In the Hub service itself: the version of its policy, the beginning of its file's SHA-256.
     """
 
     rules: tuple[Rule, ...] = ()
@@ -92,6 +94,12 @@ class RuleBook:
     user: UserRules | None = None
     site: SitePolicy = field(default_factory=SitePolicy)
     hub_policy: HubPolicyStatus | None = None
+    version: str | None = None
+
+    @property
+    def policy_version(self) -> int | str | None:
+        """The version of the Hub service's policy that holds; ``None`` if there is none."""
+        return self.version if self.hub_policy is None else self.hub_policy.version
 
     def written_since(self, before: RuleBook) -> tuple[Rule, ...]:
         """Return the rules in the user's file that an earlier book does not have, on any line."""

@@ -216,7 +216,7 @@ class PolicyInForce:
                 log.exception("not everything follows version %s of the policy", self.version)
 
     def _state_of(self, policy: PolicyFile, signer: PolicySigner | None, *, since: datetime | None = None) -> _State:
-        book = RuleBook(rules=policy.policy.rules)
+        book = RuleBook(rules=policy.policy.rules, version=_version(policy))
         return _State(policy=policy, since=since or self._clock.now(), book=book, signer=signer)
 
 

@@ -42,3 +42,9 @@ def test_a_rule_is_new_unless_an_equal_one_of_the_users_file_stood_on_any_line()
 
     assert after.written_since(before) == (new,)
     assert RuleBook(rules=(new,)).written_since(before) == ()
+
+
+def test_the_service_says_what_its_own_version_is_called_and_a_users_server_the_number_that_it_was_sent() -> None:
+    status = HubPolicyStatus(hub="hub.example.org", url="https://hub.example.org/", version=7)
+    books = (RuleBook(), RuleBook(version="915c1e78f217"), RuleBook(hub_policy=status))
+    assert [book.policy_version for book in books] == [None, "915c1e78f217", 7]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import csv
+import io
 import json
 import logging
 import signal
@@ -109,6 +111,28 @@ async def test_what_waits_is_judged_by_the_policy_of_the_moment_in_which_it_is_d
         code, _ = await service.decide(waiting[0], "bob", "reject_once")
         assert code == 200
         assert (await calling).is_error
+
+
+async def test_the_record_says_which_version_of_the_policy_held_when_a_call_asked(tmp_path: Path) -> None:
+    call = ToolCall(server="warehouse", tool="query", arguments={"sql": "select 1"})
+    async with (
+        asyncio.timeout(TIMEOUT),
+        running_service(tmp_path, a_policy(ALLOW)) as service,
+        service.tools_of("ada") as tools,
+    ):
+        first = (await ready(service))["version"]
+        await tools.call_tool(call)
+        write(tmp_path, a_policy(DENY))
+        await service.box.policy.look()
+        second = (await ready(service))["version"]
+        await tools.call_tool(call)
+        lines = (await service.get("api/audit", session="dan")).body.decode().splitlines()
+        table = (await service.get("api/audit?format=csv", session="dan")).body.decode()
+
+    records = [one for one in map(json.loads, lines) if one["call"]["server"] == "warehouse"]
+    assert [one["evaluation"].get("policy_version") for one in reversed(records)] == [first, second]
+    rows = [row for row in csv.DictReader(io.StringIO(table)) if row["server"] == "warehouse"]
+    assert [row.get("policy_version") for row in reversed(rows)] == [first, second]
 
 
 async def test_only_servers_whose_entry_changed_start_anew(tmp_path: Path) -> None:

@@ -140,8 +140,7 @@ class PolicyManager:
 
     def stamped(self, evaluation: Evaluation) -> Evaluation:
         """Return an evaluation that says which version of the Hub service's policy holds."""
-        hub_policy = self.book.hub_policy
-        return evaluation if hub_policy is None else replace(evaluation, policy_version=hub_policy.version)
+        return replace(evaluation, policy_version=self.book.policy_version)
 
     @property
     def book(self) -> RuleBook:
