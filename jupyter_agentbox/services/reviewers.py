@@ -1,4 +1,4 @@
-"""Finds out who sends a decision over HTTP, and whether a browser's login session or a token vouches for them."""
+"""Identifies who sends a decision over HTTP, and whether with a browser's login session or a token."""
 
 from __future__ import annotations
 
@@ -18,54 +18,54 @@ from tornado import web
 from jupyter_agentbox.core.reviewers import DECIDE_SCOPE, Deciders, Reviewer, ReviewerKind, Via
 from jupyter_agentbox.exceptions import NotDeciderError, UnknownReviewerError
 
-#: Seconds that the Hub may take to answer.
+#: Timeout of the Hub's answer, in seconds.
 _PATIENCE: Final = 10.0
-#: The key of who may decide in the web application's settings. Where nothing stands there, it is the owner.
+#: Key of the `Deciders` in the web application's settings. If missing, only the owner decides.
 DECIDERS_KEY: Final = "jupyter_agentbox_deciders"
 _REFUSED: Final = "Forbidden: the session or token is no longer valid here"
 
 
 class HubAuth(Protocol):
-    """What is used of `jupyterhub.services.auth.HubOAuth`, version 5 or later."""
+    """The part of `jupyterhub.services.auth.HubOAuth`, version 5 or later, that this module uses."""
 
     api_token: str
     access_scopes: Any
     cookie_name: str
 
     def get_token(self, handler: web.RequestHandler, in_cookie: bool = True) -> str | None:
-        """Return the token in a request's header; also that in its cookie, if `in_cookie`."""
+        """Return the token in a request's header or, if `in_cookie`, in its cookie."""
 
     def user_for_token(self, token: str, use_cache: bool = True, *, sync: bool = True) -> Any:
-        """Ask the Hub whose token this is."""
+        """Ask the Hub for the owner of a token."""
 
     def check_scopes(self, required_scopes: Any, user: Mapping[str, Any]) -> Any:
-        """Return those of the scopes that the user has."""
+        """Return the subset of the scopes that the user has."""
 
 
 def hub_auth_of(server: Any) -> HubAuth | None:
-    """Return how a Jupyter server asks JupyterHub; ``None`` if it belongs to none.
+    """Return a Jupyter server's connection to JupyterHub; ``None`` if it belongs to none.
 
     Parameters
     ----------
     server : ServerApp
-        The server. A Hub's has it at its identity provider, or itself if the older single-user app runs.
+        The server. With a Hub, its identity provider has it, or the server itself in the older single-user app.
     """
     found: HubAuth | None = getattr(server.identity_provider, "hub_auth", None) or getattr(server, "hub_auth", None)
     return found
 
 
 async def who_am_i(hub_auth: HubAuth) -> Mapping[str, Any] | None:
-    """Return what the Hub says now of the user whose server this is, by the server's own token.
+    """Return the Hub's current model of this server's user, using the server's own token.
 
     Parameters
     ----------
     hub_auth : HubAuth
-        How the server asks the Hub.
+        The server's connection to the Hub.
 
     Returns
     -------
     mapping or None
-        The Hub's model of the user, with `name` and `groups`; ``None`` if the token is not valid.
+        The user's model, with `name` and `groups`; ``None`` if the token is invalid.
 
     Raises
     ------
@@ -83,28 +83,28 @@ async def who_am_i(hub_auth: HubAuth) -> Mapping[str, Any] | None:
 
 
 def sign_cookies_anew(server: Any) -> None:
-    """Let a Hub's single-user server sign its cookies with a secret that is nowhere but in its memory.
+    """Make a Hub's single-user server sign its cookies with a secret that exists only in its memory.
 
-    Jupyter keeps the secret in a file of the user's, which code in a plain kernel can read. With it and with the token
-    of a page that was logged in, that code could make the cookie which says that a person decides. Who has a cookie of
-    before is sent to the Hub, and comes back with a new one.
+    Jupyter stores the secret in a file of the user's, which code in a plain kernel can read. With it and the token of a
+    logged-in page, that code could forge the cookie that proves that a person decides. Clients with an older cookie are
+    redirected to the Hub, and return with a new one.
 
     Parameters
     ----------
     server : ServerApp
-        The server. One without a Hub is left as it is.
+        The server. Without a Hub it is left unchanged.
     """
     if hub_auth_of(server) is not None:
         server.web_app.settings["cookie_secret"] = secrets.token_bytes(32)
 
 
 def why_no_scope_reaches_browsers(environment: Mapping[str, str]) -> str:
-    """Return why no browser's session can have the right to decide, and what to do; empty if one can.
+    """Return why no browser session can have the right to decide, and what to do; empty if one can.
 
     Parameters
     ----------
     environment : mapping
-        That of a Hub's single-user server. The Hub says there which scopes its sessions may have.
+        Environment of a Hub's single-user server, in which the Hub lists the scopes of its sessions.
     """
     try:
         allowed = json.loads(environment.get("JUPYTERHUB_OAUTH_CLIENT_ALLOWED_SCOPES", "[]"))
@@ -119,9 +119,9 @@ def why_no_scope_reaches_browsers(environment: Mapping[str, str]) -> str:
 
 
 def is_owner(handler: JupyterHandler) -> bool:
-    """Whether who asks is the user of a Hub whose server this is; without a Hub, whoever may use it.
+    """Whether the client is the user of this Hub server; without a Hub, always true.
 
-    It is good for what somebody reads: it trusts what the Hub said some minutes ago.
+    Suitable for reading only: it trusts the Hub's answer from some minutes ago.
     """
     if hub_auth_of(handler.serverapp) is None:
         return True
@@ -136,24 +136,24 @@ def _is_owner(model: Mapping[str, Any]) -> bool:
 
 
 async def reviewer_of(handler: JupyterHandler, resource: str) -> Reviewer:
-    """Return who sends a decision, or what counts as one, in a request that was authenticated and authorized.
+    """Return the sender of a decision, or of an equivalent action, in an authenticated and authorized request.
 
-    A Hub's single-user server keeps what the Hub said about a token for some minutes. That is too long for a decision,
+    A Hub's single-user server caches the Hub's answer about a token for some minutes. That is too long for a decision,
     so the Hub is asked again.
 
     Parameters
     ----------
     handler : JupyterHandler
-        Handles the request.
+        The handler of the request.
     resource : str
-        What must be theirs to write.
+        The resource that they must be allowed to write.
 
     Raises
     ------
     HTTPError
-        If the Hub takes the session or token no longer, or it may not be used here any more.
+        If the Hub no longer accepts the session or token, or it may no longer be used here.
     NotDeciderError
-        If they may use this Hub's server, and not decide there.
+        If they may use this Hub server but not decide there.
     UnknownReviewerError
         If the Hub does not answer.
     """
@@ -181,10 +181,10 @@ async def author_of(handler: JupyterHandler) -> Reviewer:
 
 
 async def _reviewer_of_server(handler: JupyterHandler) -> Reviewer:
-    """Return who sends a request to a server without a Hub.
+    """Return the sender of a request to a server without a Hub.
 
-    JupyterLab sends the server's token with each request, as programs do. A browser also sends the cookie of its login,
-    which the server signed.
+    JupyterLab sends the server's token with each request, as programs do. A browser also sends its login cookie, which
+    the server signed.
     """
     provider, user = handler.identity_provider, handler.current_user
     in_cookie = await ensure_async(provider.get_user_cookie(handler))
@@ -198,11 +198,11 @@ async def _reviewer_of_server(handler: JupyterHandler) -> Reviewer:
 
 
 class _HubReviewer:
-    """Who sends one request to a Hub's single-user server.
+    """Identifies the sender of a request to a Hub's single-user server.
 
     The Hub knows for each token whether it was issued in a browser's login: such a token has a session. JupyterLab's
-    page holds one, so scripts in the page can read it and hand it to a kernel. The cookie, which holds it as well, no
-    script can read: a person's decision comes with that cookie.
+    page holds one, so scripts in the page can read it and pass it to a kernel. No script can read the cookie, which
+    also holds it, so a person's decision requires that cookie.
     """
 
     def __init__(self, handler: JupyterHandler, hub_auth: HubAuth, resource: str) -> None:
@@ -265,7 +265,7 @@ class _HubReviewer:
         return cookie.decode("ascii", "replace") if cookie else None
 
     async def _ask(self, token: str) -> dict[str, Any] | None:
-        """Return whose token it is, as the Hub says now; ``None`` if it is not valid."""
+        """Return the Hub's current model of a token's owner; ``None`` if it is invalid."""
         try:
             async with asyncio.timeout(_PATIENCE):
                 model: dict[str, Any] | None = await self._hub_auth.user_for_token(token, use_cache=False, sync=False)
@@ -277,7 +277,7 @@ class _HubReviewer:
         return model
 
     async def _authorize(self, model: dict[str, Any]) -> None:
-        """Refuse who was authorized by what the Hub said before, and would not be now."""
+        """Reject a client whose cached authorization is no longer valid."""
         handler, hub_auth = self._handler, self._hub_auth
         if not hub_auth.check_scopes(hub_auth.access_scopes, model):
             raise web.HTTPError(403, _REFUSED)
@@ -288,10 +288,10 @@ class _HubReviewer:
                 raise web.HTTPError(403, _REFUSED)
 
     def _check_decider(self, model: Mapping[str, Any]) -> None:
-        """Refuse who may use the server, and not decide here."""
+        """Reject a client who may use the server but not decide here."""
         deciders = self._handler.settings.get(DECIDERS_KEY, Deciders.OWNER)
         if deciders is Deciders.SCOPE:
-            # The Hub's own code: a scope for another user or server is none for this one.
+            # The Hub's own code: a scope for another user or server does not match this one.
             may_decide = bool(self._hub_auth.check_scopes({f"{DECIDE_SCOPE}!server={_hub_server()}"}, model))
             who = f"somebody with the right `{DECIDE_SCOPE}` for this server"
             hint = why_no_scope_reaches_browsers(os.environ)
@@ -307,7 +307,7 @@ class _HubReviewer:
 
 
 def _hub_server() -> str:
-    """Return the server of JupyterHub that this is, as its scopes write it: ``ada/`` or ``ada/gpu``."""
+    """Return the name of this JupyterHub server in scopes: ``ada/`` or ``ada/gpu``."""
     return f"{os.environ.get('JUPYTERHUB_USER', '')}/{os.environ.get('JUPYTERHUB_SERVER_NAME', '')}"
 
 

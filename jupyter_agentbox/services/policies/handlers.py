@@ -76,7 +76,7 @@ class PolicyHandler(PolicyAPIHandler):
     async def put(self) -> None:
         """Replace the user's rules. A rule decides, so whoever may decide may write one, and nobody else.
 
-        What waits is decided, too, by the rules that are new.
+        The new rules also decide pending requests.
         """
         body = self.strict_object()
         rules, revision, schema = (body.get(name) for name in ("rules", "revision", "$schema"))
@@ -117,22 +117,22 @@ class PolicyHandler(PolicyAPIHandler):
 
 
 class EvaluateHandler(PolicyAPIHandler):
-    """What the rules make of a call that nobody makes."""
+    """Evaluation of a hypothetical call by the rules."""
 
     @web.authenticated
     @authorized(action="read", resource=AUTH_RESOURCE)  # type: ignore[untyped-decorator]  # Jupyter gives it no types
     async def post(self) -> None:
-        """Evaluate a call. It changes nothing, and needs no more than the right to read."""
+        """Evaluate a call. Changes nothing; requires only the right to read."""
         self.finish_json(self.policies.evaluate(_call_from_json(self.strict_object())).to_json())
 
 
 class DryRunHandler(PolicyAPIHandler):
-    """What a rule would have made of the history."""
+    """Dry run of a rule against the history."""
 
     @web.authenticated
     @authorized(action="read", resource=AUTH_RESOURCE)  # type: ignore[untyped-decorator]  # Jupyter gives it no types
     async def post(self) -> None:
-        """Look at the latest calls with one more rule. It changes nothing, and needs the right to read both."""
+        """Evaluate the most recent calls with one more rule. Changes nothing; requires the right to read both."""
         rule = _rule_from_json(self.strict_object())
         if not await self.may_read(APPROVALS):
             raise web.HTTPError(403)

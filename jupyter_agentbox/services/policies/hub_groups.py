@@ -1,4 +1,4 @@
-"""In which groups of JupyterHub the user is whose server this is, as the Hub says by the server's own token."""
+"""The JupyterHub groups of this server's user, as the Hub returns them for the server's own token."""
 
 from __future__ import annotations
 
@@ -12,29 +12,29 @@ from jupyter_agentbox.exceptions import UnknownReviewerError
 
 log = logging.getLogger(__name__)
 
-#: Asks the Hub who has the server's token.
+#: Asks the Hub about the owner of the server's token.
 Ask: TypeAlias = Callable[[], Awaitable[Mapping[str, Any] | None]]
 
-#: Seconds between two questions, and between two looks whether a rule needs the answer.
+#: Seconds between requests, and between checks whether a rule needs the groups.
 INTERVAL: Final = 60.0
 _LOOK: Final = 5.0
-#: Seconds for which an answer holds while the Hub gives no other one.
+#: How long an answer is valid, in seconds, if the Hub gives no other.
 HOLDS: Final = 300.0
 
 
 class HubGroups:
-    """Knows the groups of one user. Asks only while a rule is for groups; nothing in the environment is believed.
+    """Holds the groups of one user. Asks only while a rule uses groups; the environment is not trusted.
 
     Parameters
     ----------
     ask : callable or None
-        Asks the Hub; ``None`` where there is none.
+        Asks the Hub; ``None`` if there is none.
     are_needed : callable
-        Whether a rule is for groups.
+        Returns whether a rule uses groups.
     owner : str
-        The name of the user; what the Hub says of another one is not believed.
+        The user's name; the Hub's answer about another user is ignored.
     clock : callable
-        Returns seconds, monotonic.
+        Monotonic clock, in seconds.
     """
 
     def __init__(
@@ -55,19 +55,19 @@ class HubGroups:
 
     @property
     def known(self) -> frozenset[str] | None:
-        """The groups; ``None`` if the Hub has not said for too long, or there is none."""
+        """The groups; ``None`` if there is no Hub, or its last answer is too old."""
         if self._groups is None or self._clock() - self._answered >= HOLDS:
             return None
         return self._groups
 
     async def start(self) -> None:
-        """Ask if that is needed, and go on asking."""
+        """Ask if necessary, and then periodically."""
         if self._ask is not None:
             await self.look()
             self._task = asyncio.create_task(self._watch(), name="asking JupyterHub for groups")
 
     async def look(self) -> None:
-        """Ask the Hub, if a rule needs to know and the last question is not new."""
+        """Ask the Hub, if a rule uses groups and the last request is not recent."""
         if self._ask is None or not self._are_needed() or self._clock() - self._asked < INTERVAL:
             return
         self._asked = self._clock()
@@ -97,11 +97,11 @@ class HubGroups:
             try:
                 await self.look()
             except Exception:
-                # The root of a task. What is known is soon too old, and then the strict reading counts.
+                # The root of a task. The groups soon expire, and then count as unknown.
                 log.exception("asking JupyterHub for groups failed")
 
     async def aclose(self) -> None:
-        """Ask no more."""
+        """Stop asking."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.wait([self._task])

@@ -1,4 +1,4 @@
-"""Fetches the policy that a Hub service has for the user whose server this is."""
+"""Fetches a Hub service's policy for this server's user."""
 
 from __future__ import annotations
 
@@ -15,38 +15,38 @@ from jupyter_agentbox.exceptions import PolicyRefusedError
 
 log = logging.getLogger(__name__)
 
-#: Seconds between two looks for a change.
+#: Seconds between checks for a new version.
 INTERVAL: Final = 30.0
-#: Seconds that an answer may take, and bytes that it may have.
+#: Timeout of a request, in seconds; below, the maximum size of the response in bytes.
 _PATIENCE: Final = 10.0
 _MOST_BYTES: Final = 4_000_000
 
 
 class PolicyTarget(Protocol):
-    """What is used of `HubPolicies`."""
+    """The part of `HubPolicies` that this module uses."""
 
     @property
     def source(self) -> HubPolicySource | None:
-        """Where the policy comes from."""
+        """The source of the policy."""
 
     def accept(self, data: bytes) -> None:
-        """Take a policy, or raise `PolicyRefusedError`."""
+        """Accept a policy, or raise `PolicyRefusedError`."""
 
     def fail(self, problem: str) -> None:
-        """Note why no policy came."""
+        """Record why no policy was received."""
 
 
 class HubPolicyLink:
-    """Asks a Hub service for the policy, again and again, with the token that the Hub gave this server.
+    """Polls a Hub service for the policy, with the token that the Hub gave this server.
 
     Parameters
     ----------
     target : PolicyTarget
-        Gets the policy.
+        Receives the policy.
     token : callable
         Returns the server's token; empty if it belongs to no Hub.
     interval : float
-        Seconds between two questions.
+        Seconds between requests.
     """
 
     def __init__(self, target: PolicyTarget, *, token: Callable[[], str], interval: float = INTERVAL) -> None:
@@ -59,13 +59,13 @@ class HubPolicyLink:
         self._task: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
-        """Ask once, and go on asking."""
+        """Fetch once, and then periodically."""
         self._client = SimpleAsyncHTTPClient(force_instance=True, max_body_size=_MOST_BYTES)
         await self.look()
         self._task = asyncio.create_task(self._watch(), name="asking the Hub service for its policy")
 
     async def look(self) -> None:
-        """Ask for the policy, and hand on what is new."""
+        """Fetch the policy, and pass on a new version."""
         source, token = self._target.source, self._token()
         if source is None or self._client is None:
             return
@@ -92,7 +92,7 @@ class HubPolicyLink:
         try:
             self._target.accept(body)
         except PolicyRefusedError:
-            return  # it is logged, and asked for again
+            return  # logged, and retried later
         self._etag = etag
 
     async def _watch(self) -> None:
@@ -101,11 +101,11 @@ class HubPolicyLink:
             try:
                 await self.look()
             except Exception:
-                # The root of a task. Without news the policy expires.
+                # The root of a task. Without updates the policy expires.
                 log.exception("asking the Hub service for its policy failed")
 
     async def aclose(self) -> None:
-        """Ask no more."""
+        """Stop fetching."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.wait([self._task])

@@ -1,4 +1,4 @@
-"""The policy in force: the rules of files, those of the program, and what people answered for good."""
+"""The policy in force: the rules of files and of the program, and grants."""
 
 from __future__ import annotations
 
@@ -16,32 +16,32 @@ from jupyter_agentbox.core.tools import ConfigurationProblem, ToolDescription
 from jupyter_agentbox.exceptions import StorageError
 from jupyter_agentbox.services.grants.manager import GrantManager
 
-#: Persons whose rules are known; more are forgotten, and found again.
+#: How many persons' rules are cached.
 _MOST_PERSONS: Final = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Person:
-    """Whose calls are evaluated.
+    """A person whose calls are evaluated.
 
     Parameters
     ----------
     groups : frozenset of str, or None
-        Their groups, as JupyterHub says; ``None`` if they are not known.
+        Their JupyterHub groups; ``None`` if unknown.
     name : str
-        Their name in reasons; empty where they are who reads them.
+        Their name in reasons; empty if they are the reader.
     """
 
     groups: frozenset[str] | None = None
     name: str = ""
 
 
-#: Returns whose call it is; without a call, whose server this is.
+#: Returns the person whose call it is; for ``None``, the server's user.
 PersonOf: TypeAlias = Callable[[ToolCall | None], Person]
 
 
 def nobody_known(_call: ToolCall | None) -> Person:
-    """Return a person of whom nothing is known."""
+    """Return a person about whom nothing is known."""
     return Person()
 
 
@@ -51,18 +51,18 @@ class PolicyManager:
     Parameters
     ----------
     policy : Policy
-        The rules that the program was given, and what is left to models.
+        The program's rules, and the calls that models may allow.
     source : RuleSource or None
-        Has the rules of files.
+        The rules of files.
     grants : GrantManager or None
-        What people answered for good.
+        The grants.
     person_of : callable
-        Returns whose call it is; without a call, whose server this is.
+        Returns the person whose call it is; for ``None``, the server's user.
 
     Attributes
     ----------
     on_change : callable
-        Called when the rules of files are others than when they were looked at last.
+        Called when the rules of files have changed since they were last read.
     """
 
     def __init__(
@@ -84,18 +84,18 @@ class PolicyManager:
         self._of_persons: dict[Person, Policy] = {}
 
     def evaluate(self, call: ToolCall, tool: ToolDescription | None = None, *, is_current: bool = False) -> Evaluation:
-        """Return what the policy says of the call, and the rule or the grant that says it.
+        """Return the evaluation of the call, with the rule or grant that gave it.
 
         Parameters
         ----------
         call : ToolCall
             The call.
         tool : ToolDescription or None
-            The tool as its server describes it; without it nothing counts that a person allowed for good.
+            The tool as its server describes it; without it, no grant allows the call.
         is_current : bool
-            Whether the server describes it so now: then a grant for a tool that it described otherwise is void.
+            Whether the description is current: then a grant for a different description becomes void.
         """
-        book = self.book  # looked at once: what is said of one call comes from the same rules
+        book = self.book  # read once, so that one call is evaluated by one set of rules
         evaluation = self._for(self._person_of(call), book).evaluate(call, tool)
         if self._grants is None:
             return evaluation
@@ -108,16 +108,16 @@ class PolicyManager:
 
     @property
     def in_force(self) -> Policy:
-        """All rules as they are now for whose server this is; of equally strict ones, the site's come first."""
+        """All current rules for the server's user; among equally strict ones, the site's come first."""
         return self._for(self._person_of(None), self.book)
 
     @property
     def has_groups(self) -> bool:
-        """Whether a rule is for the members of some groups."""
+        """Whether any rule is limited to groups."""
         return self._with_programs(self.book).has_groups
 
     def _for(self, person: Person, book: RuleBook) -> Policy:
-        """Return the rules as they hold for one person."""
+        """Return the rules as they apply to one person."""
         policy = self._with_programs(book)
         if not policy.has_groups:
             return policy
@@ -129,7 +129,7 @@ class PolicyManager:
         return found
 
     def _with_programs(self, book: RuleBook) -> Policy:
-        """Return the rules of files with those of the program."""
+        """Return the rules of files together with those of the program."""
         parts = (book, self._policy)
         if not all(map(is_, parts, self._parts)):
             rules = (*book.rules, *self._policy.rules)
@@ -139,7 +139,7 @@ class PolicyManager:
         return self._of_all
 
     def stamped(self, evaluation: Evaluation) -> Evaluation:
-        """Return an evaluation that says which version of the Hub service's policy holds."""
+        """Return an evaluation with the version of the Hub service's policy in force."""
         return replace(evaluation, policy_version=self.book.policy_version)
 
     @property
@@ -155,7 +155,7 @@ class PolicyManager:
 
     @property
     def site(self) -> SitePolicy:
-        """What the site lets its users do."""
+        """The site's settings for its users."""
         return self.book.site
 
     @property
@@ -164,17 +164,17 @@ class PolicyManager:
         return self._source is not None and self._source.is_writable
 
     def file_and_program_rules(self) -> tuple[Rule, ...]:
-        """Return the rules that somebody wrote: all but lasting answers."""
+        """Return the written rules, without grants."""
         return (*self.book.rules, *self._policy.rules)
 
     def problems(self) -> Sequence[ConfigurationProblem]:
-        """Return what is wrong in files of rules."""
+        """Return the problems in rules files."""
         return self.book.problems
 
     def write(
         self, entries: Sequence[JsonValue], *, revision: str | None = None, schema: str | None = None
     ) -> RuleBook:
-        """Replace the user's rules, and return all rules of files.
+        """Replace the user's rules, and return the rules of all files.
 
         Raises
         ------

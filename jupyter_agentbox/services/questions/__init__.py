@@ -1,1 +1,1 @@
-"""What MCP servers ask people while their tools run."""
+"""Questions that MCP servers ask people during tool calls."""

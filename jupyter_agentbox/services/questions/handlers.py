@@ -15,12 +15,12 @@ from jupyter_agentbox.services.reviewers import reviewer_of
 
 from .manager import QuestionManager
 
-#: Characters of an answer's body.
+#: Maximum length of an answer's body, in characters.
 _LONGEST_BODY: Final = 256_000
 
 
 class QuestionsAPIHandler(AgentBoxHandler):
-    """Base of the handlers of questions. Who may decide approval requests may answer them."""
+    """Base of the handlers of questions. Whoever may decide approval requests may answer them."""
 
     auth_resource = AUTH_RESOURCE
 
@@ -31,7 +31,7 @@ class QuestionsAPIHandler(AgentBoxHandler):
 
 
 class QuestionsHandler(QuestionsAPIHandler):
-    """All questions that wait, oldest first."""
+    """All open questions, oldest first."""
 
     @web.authenticated
     @authorized
@@ -41,7 +41,7 @@ class QuestionsHandler(QuestionsAPIHandler):
 
 
 class QuestionHandler(QuestionsAPIHandler):
-    """One question that waits."""
+    """An open question."""
 
     @web.authenticated
     @authorized
@@ -51,7 +51,7 @@ class QuestionHandler(QuestionsAPIHandler):
 
 
 class QuestionAnswerHandler(QuestionsAPIHandler):
-    """A person's answer to a question. It goes from here to the server that asked, and to no kernel."""
+    """A person's answer to a question, sent to the server that asked, and to no kernel."""
 
     @web.authenticated
     @authorized

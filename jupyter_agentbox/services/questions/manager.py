@@ -1,4 +1,4 @@
-"""Puts the questions of MCP servers to a person, and hands the servers the answers."""
+"""Asks people the questions of MCP servers, and returns the answers to the servers."""
 
 from __future__ import annotations
 
@@ -26,54 +26,54 @@ from jupyter_agentbox.services.approvals.running_calls import RunningCalls
 
 log = logging.getLogger(__name__)
 
-#: Questions that may wait at a time, of all servers. More are cancelled at once.
+#: Maximum number of open questions of all servers. Further ones are cancelled at once.
 MOST_OPEN: Final = 100
-#: Questions that one call may ask, one after the other.
+#: Maximum number of questions per call, one after the other.
 MOST_OF_CALL: Final = 30
-#: How many questions that are over are remembered, so that a second answer is told so.
+#: How many ended questions are remembered, to reject a second answer as such.
 _MOST_OVER: Final = 1_000
 
-#: Answers in the place of a person at a page.
+#: Answers questions for a program, instead of a person at a page.
 Answerer = Callable[[OpenQuestion], Awaitable[QuestionAnswer]]
 
 
 @dataclass(slots=True, eq=False)
 class _Waiting:
-    """A question and who waits for its answer."""
+    """An open question, with the future of its answer."""
 
     asked: OpenQuestion
     answer: asyncio.Future[QuestionAnswer] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
-    #: An answer is being kept: no other one counts, and time does not run out.
+    #: An answer is being stored: others are rejected, and the timeout is suspended.
     is_taken: bool = False
     is_kept: bool = False
 
 
 class QuestionManager:
-    """Knows which questions wait.
+    """Manages the open questions.
 
-    A question is no approval: nothing runs because of its answer but what the server does with it. It belongs to the
-    call that runs, and ends with it.
+    A question is not an approval: its answer runs nothing but what the server does with it. It belongs to a running
+    call, and ends with it.
 
     Parameters
     ----------
     running_calls : RunningCalls
-        Keeps questions and answers with the call's request.
+        Stores questions and answers with the call's request.
     announcer : Announcer
-        Told of each change.
+        Notified of each change.
     clock : Clock
-        The time.
+        Source of the time.
     ids : Ids
-        New ids.
+        Generates question ids.
     timeout : timedelta or None
-        How long a question waits for a person; ``None`` for ever.
+        How long a question waits for a person; ``None`` for no limit.
     checker : ArgumentChecker
         Validates the values of forms.
     redaction : Redaction
-        Which values are not kept.
+        Redacts stored values.
     decide_with : DecideWith
-        Whose answers count.
+        The credentials required to answer.
     answerer : callable, optional
-        Answers all questions, where a program is in the place of a person.
+        Answers all questions, for a program instead of a person.
     """
 
     def __init__(
@@ -103,11 +103,11 @@ class QuestionManager:
         self._counts: Counter[str] = Counter()
 
     def pending(self) -> tuple[OpenQuestion, ...]:
-        """Return the questions that wait, oldest first."""
+        """Return the open questions, oldest first."""
         return tuple(waiting.asked for waiting in self._waiting.values())
 
     def get(self, question_id: str) -> OpenQuestion:
-        """Return a question that waits.
+        """Return an open question.
 
         Raises
         ------
@@ -119,14 +119,14 @@ class QuestionManager:
         return waiting.asked
 
     async def ask(self, request_id: str, question: ServerQuestion) -> QuestionAnswer:
-        """Put a question to a person; ``cancel`` if nobody answers in time. Cancelling the task ends the question.
+        """Ask a person a question; return ``cancel`` if nobody answers in time. Cancelling the task ends the question.
 
         Parameters
         ----------
         request_id : str
-            The call that runs.
+            The running call.
         question : ServerQuestion
-            What its server asks.
+            The server's question.
         """
         request = self._running_calls.find(request_id)
         nobody = QuestionAnswer(action=QuestionAction.CANCEL)
@@ -155,44 +155,44 @@ class QuestionManager:
         return answer
 
     def forget(self, request_id: str) -> None:
-        """Let go of what is known of a call that has ended."""
+        """Drop the state of a call that has ended."""
         self._counts.pop(request_id, None)
 
     async def answer(
         self, question_id: str, action: QuestionAction, content: JsonObject, *, reviewer: Reviewer
     ) -> OpenQuestion:
-        """Take a person's answer; once it is kept, the server gets it. The first one counts.
+        """Accept a person's answer, store it, and pass it to the server. The first answer counts.
 
         Parameters
         ----------
         question_id : str
-            Which question.
+            The question's id.
         action : QuestionAction
-            Accepted, declined or cancelled.
+            Accept, decline or cancel.
         content : dict
             The values of an accepted form.
         reviewer : Reviewer
-            Who answers.
+            Who answered.
 
         Raises
         ------
         NeedsPersonError
-            The answers of this reviewer do not count.
+            Answers of this reviewer do not count.
         UnknownQuestionError
             There is no such question.
         InvalidTransitionError
-            It was answered already, or is over.
+            It was already answered, or has ended.
         InvalidDecisionError, ToolArgumentsError
-            The values are not what was asked for.
+            The values do not match the form.
         StorageError
-            The answer could not be kept, so the server does not get it.
+            The answer could not be stored, so the server does not get it.
         """
         reviewer.check(self._decide_with)
         waiting = self._find(question_id)
         await self._check(waiting.asked.question, action, content)
         if self._find(question_id).is_taken:
             raise InvalidTransitionError("this question was answered in the same moment")
-        waiting.is_taken = True  # before anything else can happen
+        waiting.is_taken = True  # before any await
         await asyncio.shield(self._take(waiting, QuestionAnswer(action=action, content=content, reviewer=reviewer)))
         return waiting.asked
 
@@ -206,7 +206,7 @@ class QuestionManager:
                 return waiting.answer.result()
             if not waiting.is_taken:
                 return None
-            seconds = None  # it is on its way to the disk
+            seconds = None  # it is being stored
 
     async def _answer_of_program(self, waiting: _Waiting, answerer: Answerer) -> QuestionAnswer | None:
         try:
@@ -214,7 +214,7 @@ class QuestionManager:
             await self._check(waiting.asked.question, answer.action, answer.content)
             waiting.is_taken = True
             await self._take(waiting, answer)
-        except AgentBoxError as error:  # its text may have a value that was typed
+        except AgentBoxError as error:  # its message may contain a typed value
             log.warning("the answer to a question of `%s` cannot be taken: %s", waiting.asked.server, error.code)
             return None
         return answer
@@ -236,7 +236,7 @@ class QuestionManager:
         raise UnknownQuestionError(f"no question `{question_id}`")
 
     async def _take(self, waiting: _Waiting, answer: QuestionAnswer) -> None:
-        """Keep an answer that was taken, and then hand it over."""
+        """Store an accepted answer, and then pass it on."""
         try:
             record = self._redaction.question(waiting.asked, answer, at=self._clock.now())
             await self._running_calls.keep_question(waiting.asked.request_id, record)

@@ -1,1 +1,1 @@
-"""MCP servers that programs ask to add."""
+"""Registrations: requests of programs to add MCP servers."""

@@ -1,4 +1,4 @@
-"""REST: programs that ask to add an MCP server."""
+"""REST: registrations, with which programs ask to add an MCP server."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class RegistrationsHandler(AgentBoxHandler):
     @web.authenticated
     @authorized
     async def post(self) -> None:
-        """Ask a person to add a server; answer with the approval request."""
+        """Request approval to add a server; return the approval request."""
         body = self.json_object()
         name, configuration = _read(body)
         request = await self.services.registrations.begin(name, configuration, await self._origin(body))
@@ -53,7 +53,7 @@ class RegistrationHandler(AgentBoxHandler):
     @web.authenticated
     @authorized
     async def delete(self, request_id: str) -> None:
-        """Withdraw it."""
+        """Withdraw the registration."""
         await self.services.registrations.withdraw(request_id)
         self.set_status(204)
         self.finish()

@@ -1,4 +1,4 @@
-"""MCP servers that a program or a project brings: each is a call like all others, with request, decision and record."""
+"""Registration of a program's or project's MCP servers, as calls with request, decision and record."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from .tool import RegistrationTool, Registry
 
 
 class RegistrationManager:
-    """Asks about servers to add, and adds them.
+    """Requests approval of servers, and adds them.
 
     Parameters
     ----------
     calls : CallManager
-        Asks and records, as for any call. Only a rule that names the tool in full allows it.
+        Asks and records, as for any call. Only a rule that names the tool in full can allow it.
     registry : Registry or None
-        Where they are added; ``None`` if none may be.
+        Adds the servers; ``None`` if none may be added.
     project : Project or None
-        The project's own servers; ``None`` if they are not read.
+        The project's own servers; ``None`` if they are not used.
     list_tools : callable, optional
-        Starts a server by its name and lists its tools; needed with a project.
+        Starts a server by name and lists its tools; required with a project.
     changing : callable
         Returns a context in which a server is added or trusted.
     """
@@ -62,23 +62,23 @@ class RegistrationManager:
         on_waiting: Notify,
         on_running: Notify = lambda _request: None,
     ) -> FinishedCall:
-        """Add a server if that is approved. Cancelling the task takes it back.
+        """Add a server if approved. Cancelling the task withdraws the request.
 
         Parameters
         ----------
         name, configuration
             The server, as in ``mcp.json``.
         origin : Origin
-            The kernel that is to use it, if there is one.
+            The kernel that is to use the server, if any.
         on_waiting, on_running : callable
-            Called with the request if a person is asked, and when the server is started.
+            Called with the request if a person is asked, and when the server starts.
 
         Raises
         ------
         ServerConfigurationError
-            No such server can be added.
+            The server cannot be added.
         AgentBoxError
-            As of any call.
+            As for any call.
         """
         if self._registry is None:
             raise ServerConfigurationError(
@@ -92,12 +92,12 @@ class RegistrationManager:
         return await self._calls.run(call, on_waiting=on_waiting, on_running=on_running, own=tool)
 
     async def begin(self, name: str, configuration: JsonObject, origin: Origin) -> ApprovalRequest:
-        """Ask, and return the request. What becomes of it is recorded there.
+        """Request approval and return the request, which records the outcome.
 
         Raises
         ------
         ServerConfigurationError
-            If no such server can be added; nobody was asked.
+            If the server cannot be added; nobody was asked.
         ToolCallRejectedError
             If a rule denies it.
         TooManyRequestsError, StorageError
@@ -105,12 +105,12 @@ class RegistrationManager:
         return await self._started.begin(partial(self.register, name, configuration, origin))
 
     async def begin_review(self, name: str, *, askers: tuple[Asker, ...] = ()) -> ApprovalRequest:
-        """Ask whether to trust a server of the project, and return the request; once for what it says now.
+        """Request trust in a server of the project, and return the request; once per state of its configuration.
 
         Raises
         ------
         ServerConfigurationError
-            If the project names no such server.
+            If the project has no such server.
         ToolCallRejectedError
             If a rule denies it.
         TooManyRequestsError, StorageError
@@ -131,7 +131,7 @@ class RegistrationManager:
         return request
 
     def distrust(self, name: str) -> None:
-        """Trust a server of the project no longer.
+        """Withdraw trust in a server of the project.
 
         Raises
         ------
@@ -142,16 +142,16 @@ class RegistrationManager:
         self._project.distrust(name)
 
     async def withdraw(self, request_id: str) -> None:
-        """Take a registration back: it is not asked about any more, or its start is cancelled.
+        """Withdraw a registration, or cancel the start of its server.
 
         Raises
         ------
         UnknownApprovalError
-            If there is none of that id that is not final.
+            If no open request has that id.
         """
         if not await self._started.cancel(request_id):
             raise UnknownApprovalError(f"there is no unfinished registration `{request_id}`", request_id=request_id)
 
     async def aclose(self) -> None:
-        """Take all of them back."""
+        """Withdraw all registrations."""
         await self._started.aclose()

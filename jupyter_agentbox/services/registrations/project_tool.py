@@ -33,7 +33,7 @@ _DESCRIPTION: Final = ToolDescription(
 
 
 class ProposedServer(Protocol):
-    """A server that a project names, as it is shown before it is trusted."""
+    """A server in a project's configuration, as shown before it is trusted."""
 
     @property
     def name(self) -> str:
@@ -41,26 +41,26 @@ class ProposedServer(Protocol):
 
     @property
     def path(self) -> str:
-        """The file."""
+        """The configuration file."""
 
     @property
     def key(self) -> str:
-        """What trust is bound to."""
+        """The key to which trust is bound."""
 
     @property
     def configuration(self) -> JsonObject:
-        """Its entry, without the values of secrets."""
+        """Its entry, without secret values."""
 
     @property
     def trusted_before(self) -> JsonObject | None:
-        """What was trusted under its name, if that was something else."""
+        """The entry previously trusted under its name, if it has changed."""
 
 
 class Project(Protocol):
-    """The servers of a project."""
+    """The MCP servers of a project."""
 
     def find(self, name: str) -> ProposedServer:
-        """Return a server as the file has it now.
+        """Return a server as currently configured.
 
         Raises
         ------
@@ -68,7 +68,7 @@ class Project(Protocol):
         """
 
     def trust(self, name: str, key: str) -> None:
-        """Trust a server, if the file still says what has this key.
+        """Trust a server, if its configuration still has this key.
 
         Raises
         ------
@@ -76,7 +76,7 @@ class Project(Protocol):
         """
 
     def distrust(self, name: str) -> None:
-        """Trust a server no longer.
+        """Withdraw trust in a server.
 
         Raises
         ------
@@ -85,22 +85,22 @@ class Project(Protocol):
 
 
 def arguments_of(server: ProposedServer) -> JsonObject:
-    """Return what a person is shown."""
+    """Return the arguments that a person is shown."""
     before = {} if server.trusted_before is None else {"trusted_before": server.trusted_before}
     return {"name": server.name, "configuration": server.configuration, "file": server.path, **before}
 
 
 class ProjectTool:
-    """The `ToolCaller` of one question of trust.
+    """The `ToolCaller` for one request to trust a server.
 
     Parameters
     ----------
     project : Project
-        Whose server it is.
+        The server's project.
     server : ProposedServer
-        What was shown.
+        The server as shown.
     list_tools : callable
-        Starts a server by its name and lists its tools.
+        Starts a server by name and lists its tools.
     changing : callable
         Returns a context in which the server is trusted.
     """
@@ -119,16 +119,16 @@ class ProjectTool:
         self._list_tools = list_tools
 
     async def describe(self, server: str, tool: str) -> ToolDescription:  # noqa: ARG002  # there is but one
-        """Return the tool."""
+        """Return the tool's description."""
         return _DESCRIPTION
 
     async def call_tool(self, call: ToolCall, *, listener: CallListener | None = None) -> ToolResult:  # noqa: ARG002  # it says nothing before its end
-        """Trust the server and start it. One that does not start stays trusted.
+        """Trust the server and start it. If it does not start, it remains trusted.
 
         Raises
         ------
         ServerConfigurationError
-            The file says something else by now, or the arguments were edited.
+            Its configuration has changed, or the arguments were edited.
         ToolServerError
             It does not start.
         """

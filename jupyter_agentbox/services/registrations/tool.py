@@ -28,10 +28,10 @@ _DESCRIPTION: Final = ToolDescription(
 
 
 class Registry(Protocol):
-    """Where servers are added."""
+    """The registry to which servers are added."""
 
     def check(self, name: str, configuration: Mapping[str, JsonValue]) -> None:
-        """Refuse what cannot be added.
+        """Check that a server can be added.
 
         Raises
         ------
@@ -39,10 +39,10 @@ class Registry(Protocol):
         """
 
     def shown(self, configuration: Mapping[str, JsonValue]) -> JsonObject:
-        """Return the configuration as a person sees it: without the values of secrets."""
+        """Return the configuration as shown to a person, without secret values."""
 
     def restored(self, shown: Mapping[str, JsonValue], given: Mapping[str, JsonValue]) -> JsonObject:
-        """Return what a person saw, and may have edited, with the secrets that were given for it.
+        """Return a shown and possibly edited configuration with its original secrets restored.
 
         Raises
         ------
@@ -67,12 +67,12 @@ class Registry(Protocol):
 
 
 class RegistrationTool:
-    """The `ToolCaller` of one registration. Its call has the configuration without the values of secrets.
+    """The `ToolCaller` for one registration. Its call has the configuration without secret values.
 
     Parameters
     ----------
     registry : Registry
-        Where the server is added.
+        The registry to which the server is added.
     given : mapping
         The configuration with its secrets, which are neither shown nor recorded.
     changing : callable
@@ -91,11 +91,11 @@ class RegistrationTool:
         self._given = given
 
     async def describe(self, server: str, tool: str) -> ToolDescription:  # noqa: ARG002  # there is but one
-        """Return the tool."""
+        """Return the tool's description."""
         return _DESCRIPTION
 
     async def call_tool(self, call: ToolCall, *, listener: CallListener | None = None) -> ToolResult:  # noqa: ARG002  # it says nothing before its end
-        """Start the server to list its tools, and add it if that works.
+        """Start the server to list its tools, and add it if that succeeds.
 
         Raises
         ------
@@ -108,7 +108,7 @@ class RegistrationTool:
         if not isinstance(name, str) or not isinstance(shown, dict):
             raise ServerConfigurationError("a name and a configuration are needed")
         configuration = self._registry.restored(shown, self._given)
-        self._registry.check(name, configuration)  # it may be edited, and a person may have added it meanwhile
+        self._registry.check(name, configuration)  # it may have been edited, or added by a person meanwhile
         tools = await self._registry.try_out(name, configuration)
         self._registry.check(name, configuration)
         with self._changing():

@@ -1,1 +1,1 @@
-"""MCP servers, as people see them."""
+"""MCP servers: status, tools, configuration, sign-ins."""

@@ -1,4 +1,4 @@
-"""REST: the file of MCP servers, to which a person adds some, and those that other programs have."""
+"""REST: the user's MCP configuration file, and servers of other programs that can be added to it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class ConfigurationHandler(ServersAPIHandler):
 
     @property
     def file(self) -> ServersFile:
-        """The file of the user's servers."""
+        """The user's MCP configuration file."""
         return self.services.servers_file
 
 
@@ -33,7 +33,7 @@ class ServerHandler(ConfigurationHandler):
     @web.authenticated
     @authorized
     async def put(self, name: str) -> None:
-        """Add a server that a person has seen. It says what runs: whoever may decide may add one, and nobody else."""
+        """Add a server shown to a person. It determines what runs, so only those who may decide may add one."""
         body = self.json_object()
         configuration, revision = body.get("configuration"), body.get("revision")
         if not isinstance(configuration, dict) or not isinstance(revision, str) or body.keys() - _FIELDS:
@@ -43,18 +43,18 @@ class ServerHandler(ConfigurationHandler):
         async with self.services.changes.by(reviewer):
             await asyncio.to_thread(self.file.add, name, configuration, revision=revision)
             self.log.info("jupyter_agentbox: %s added the MCP server %s", reviewer.name, name)
-            self.catalog.servers()  # reads the file again, and tells the pages
+            self.catalog.servers()  # reads the file again, and notifies pages
         self.set_status(201)
         self.finish_json({"name": name, "file": str(self.file.path)})
 
 
 class ServerPreviewHandler(ConfigurationHandler):
-    """What adding a server would write."""
+    """Preview of adding a server."""
 
     @web.authenticated
     @authorized
     async def post(self, name: str) -> None:
-        """Check a new server and answer with the lines that would be written. It writes nothing and starts nothing."""
+        """Validate a new server and return the lines that would be written. Writes and starts nothing."""
         body = self.json_object()
         configuration = body.get("configuration")
         if not isinstance(configuration, dict) or len(body) > 1:
@@ -64,12 +64,12 @@ class ServerPreviewHandler(ConfigurationHandler):
 
 
 class OtherServersHandler(ConfigurationHandler):
-    """The servers of other programs."""
+    """Servers of other programs."""
 
     @web.authenticated
     @authorized
     async def get(self) -> None:
-        """List the servers that other programs have, as they could be added here, without any secret."""
+        """List other programs' servers, in a form in which they can be added here, without secrets."""
         found = await asyncio.to_thread(_find, self.settings["server_root_dir"])
         known = {status.name for status in self.catalog.servers()}
         listed: list[JsonValue] = [{**server.to_json(), "is_known": server.name in known} for server in found]

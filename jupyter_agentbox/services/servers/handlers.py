@@ -28,12 +28,12 @@ from jupyter_agentbox.services.reviewers import author_of, reviewer_of
 AUTH_RESOURCE: Final = "jupyter_agentbox:servers"
 
 
-#: Characters of a tool's description that a list has.
+#: Maximum length of a tool's description in a list, in characters.
 _BRIEF: Final = 500
 
 
 def tool_in_brief(tool: ToolDescription) -> JsonObject:
-    """Return a tool without its schemas, and with the beginning of its description."""
+    """Return a tool without its schemas, and with its description shortened."""
     return {
         "name": tool.name,
         "title": tool.title[:_BRIEF],
@@ -54,11 +54,11 @@ class ServersAPIHandler(AgentBoxHandler):
         return self.services.catalog
 
     def status_to_json(self, status: ServerStatus) -> JsonObject:
-        """Return how a server is doing, and why the last sign-in to it came to nothing."""
+        """Return a server's status, with the reason why the last sign-in to it failed."""
         return {**status.to_json(), "sign_in_error": self.services.sign_ins.failure_of(status.name)}
 
     def status_of(self, name: str) -> ServerStatus:
-        """Return how a server is doing.
+        """Return a server's status.
 
         Raises
         ------
@@ -77,7 +77,7 @@ class ServersHandler(ServersAPIHandler):
     @web.authenticated
     @authorized
     async def get(self) -> None:
-        """List the servers and what is wrong with the configuration."""
+        """List the servers and the configuration's problems."""
         self.finish_json(
             {
                 "servers": [self.status_to_json(status) for status in self.catalog.servers()],
@@ -88,7 +88,7 @@ class ServersHandler(ServersAPIHandler):
         )
 
     def _changed_tools(self) -> JsonObject:
-        """Return how many tools of each server are new or changed since somebody looked, where there are any."""
+        """Return the number of new or changed tools of each server that has any."""
         counts = {
             status.name: len(self.services.seen_tools.marks(status.name, self.catalog.known_tools(status.name) or ()))
             for status in self.catalog.servers()
@@ -96,7 +96,7 @@ class ServersHandler(ServersAPIHandler):
         return {name: count for name, count in counts.items() if count}
 
     def _file_to_json(self) -> JsonObject:
-        """Return where the user's servers stand, and by which path a page can open the file, if it can."""
+        """Return the path of the user's file, and the path by which a page can open it, if it can."""
         path = self.services.servers_file.path
         root = Path(self.settings["server_root_dir"]).expanduser()
         inner = path.relative_to(root) if path.is_relative_to(root) and path.is_file() else None
@@ -111,7 +111,7 @@ class ServerToolsHandler(ServersAPIHandler):
     @web.authenticated
     @authorized
     async def get(self, name: str) -> None:
-        """List the tools in brief as the server listed them last, or one of them as a whole. Starts no server."""
+        """List the tools in brief, as last listed by the server, or return one of them in full. Starts no server."""
         known = self.catalog.known_tools(name)
         wanted = self.get_query_argument("tool", None, strip=False)
         if wanted is None:
@@ -128,18 +128,18 @@ class ServerToolsHandler(ServersAPIHandler):
     @web.authenticated
     @authorized
     async def post(self, name: str) -> None:
-        """List the tools; starts the server if need be, so this is no GET: a page can be made to send those."""
+        """List the tools, starting the server if necessary; not a GET, which any page can trigger."""
         tools = await self.catalog.list_tools(name)
         self.finish_json({"tools": [tool.to_json() for tool in tools]})
 
 
 class SeenToolsHandler(ServersAPIHandler):
-    """What a person has looked at of one server's tools."""
+    """Tools of one server that a person has looked at."""
 
     @web.authenticated
     @authorized
     async def post(self, name: str) -> None:
-        """Note that a person has looked at tools: they are no longer marked as new or changed."""
+        """Mark tools as seen: they are no longer marked as new or changed."""
         digests = self.json_object()
         known = {tool.name for tool in self.catalog.known_tools(name) or ()}
         if not all(isinstance(digest, str) for digest in digests.values()) or digests.keys() - known:
@@ -162,7 +162,7 @@ class ServerStateHandler(ServersAPIHandler):
         await self.services.changes.note(change, {"name": name}, by=await author_of(self))
 
     async def finish_status(self, status: ServerStatus) -> None:
-        """Answer with how the server is doing, as far as who asks may know it."""
+        """Respond with the server's status, as far as the client may read it."""
         answer = self.status_to_json(status)
         may_read = await self.may_read(AUTH_RESOURCE)
         self.finish_json(answer if may_read else {"name": answer["name"], "state": answer["state"]})
@@ -193,7 +193,7 @@ class ServerStopHandler(ServerStateHandler):
 
 
 class ServerRestartHandler(ServerStateHandler):
-    """Starts a server anew."""
+    """Restarts a server."""
 
     @web.authenticated
     @authorized
@@ -205,7 +205,7 @@ class ServerRestartHandler(ServerStateHandler):
 
 
 class ServerLogHandler(ServersAPIHandler):
-    """What one server wrote."""
+    """The log of a server."""
 
     @web.authenticated
     @authorized
@@ -215,12 +215,12 @@ class ServerLogHandler(ServersAPIHandler):
 
 
 class ServerCallsHandler(ServersAPIHandler):
-    """The calls that people make of one server's tools, in the panel."""
+    """Calls that people make in the panel to a server's tools."""
 
     @web.authenticated
     @authorized
     async def post(self, name: str) -> None:
-        """Ask whether to make a call; answer with the approval request."""
+        """Request approval of a call; return the approval request."""
         tool, arguments = _read_call(self.json_object())
         person = self.current_user.username
         askers = (await asker_of(self),)
@@ -231,12 +231,12 @@ class ServerCallsHandler(ServersAPIHandler):
 
 
 class ServerCallHandler(ServersAPIHandler):
-    """One of these calls."""
+    """A call made in the panel."""
 
     @web.authenticated
     @authorized
     async def get(self, name: str, request_id: str) -> None:
-        """Read what became of it; both fields are null before its end. The result outlives the server's entry."""
+        """Return its outcome; both fields are null until it ends. The result outlives the server's entry."""
         end = self.services.manual_calls.result(request_id)
         if end is None:
             self.status_of(name)
@@ -245,7 +245,7 @@ class ServerCallHandler(ServersAPIHandler):
     @web.authenticated
     @authorized
     async def delete(self, name: str, request_id: str) -> None:  # noqa: ARG002  # the id tells which
-        """Take it back: it is not asked about any more, or cut off."""
+        """Withdraw or cut off the call."""
         if not await self.services.manual_calls.cancel(request_id):
             raise UnknownApprovalError(f"there is no unfinished call `{request_id}`", request_id=request_id)
         self.set_status(204)
@@ -265,7 +265,7 @@ class ServerTrustHandler(ServersAPIHandler):
     @web.authenticated
     @authorized
     async def post(self, name: str) -> None:
-        """Ask a person to trust it; answer with the approval request."""
+        """Request trust from a person; return the approval request."""
         request = await self.services.registrations.begin_review(name, askers=(await asker_of(self),))
         self.set_status(202)
         may_read = await self.may_read(approvals.AUTH_RESOURCE)

@@ -1,4 +1,4 @@
-"""Where a provider sends a person back to: the address of this server as the page that asks has it, if that is one."""
+"""Validation of OAuth redirect addresses: the address of this server as given by the page, if it is one."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ _LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnownAddresses:
-    """Under which addresses a browser reaches this server.
+    """The addresses under which a browser reaches this server.
 
     Parameters
     ----------
     base_url : str
-        The path of all that this server serves.
+        The base path of this server.
     hosts : tuple of str
-        The `Host` of the request that asks, and what a trusted proxy says that it was.
+        The request's `Host`, and the original one according to a trusted proxy.
     public : tuple of str
-        Addresses that whoever runs the server has configured.
+        Addresses configured by the server's administrator.
     origin : str or None
-        The `Origin` of the request, which no page can choose.
+        The request's `Origin`, which a page cannot forge.
     allow_origin, allow_origin_pat : str
         Other origins that may use this server.
     """
@@ -38,19 +38,19 @@ class KnownAddresses:
     allow_origin_pat: str = ""
 
     def redirect_for(self, page: str, name: str) -> str:
-        """Return where a provider sends a person back to after they signed in to a server.
+        """Return the redirect address for a sign-in to an MCP server.
 
         Parameters
         ----------
         page : str
-            The server's address as the page that asks has it, without parameters: ``https://hub.example/user/ada/``.
+            The server's address as the page has it, without parameters: ``https://hub.example/user/ada/``.
         name : str
-            The MCP server. Each has an address of its own, so that no provider can send what is another's.
+            The MCP server. Each has its own address, so that no provider can answer for another.
 
         Raises
         ------
         InvalidDecisionError
-            If that is not this server, or a code could be read on the way.
+            If that is not this server, or the code could be intercepted.
         """
         try:
             parts = urlsplit(page)
@@ -78,7 +78,7 @@ class KnownAddresses:
             _origin_of(url) for url in self.public
         }:
             return True
-        # A page of another origin works where somebody listed that; `*` lists nobody.
+        # A page of another origin is accepted if listed explicitly; `*` does not count.
         is_listed = self.allow_origin == origin or bool(
             self.allow_origin_pat and re.fullmatch(self.allow_origin_pat, origin)
         )

@@ -1,4 +1,4 @@
-"""REST: signing in to MCP servers, and the way back from their providers."""
+"""REST: sign-ins to MCP servers, and their providers' redirects."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .handlers import AUTH_RESOURCE, ServersAPIHandler
 from .redirects import KnownAddresses
 from .sign_ins import ProviderAnswer
 
-#: Seconds that a browser keeps what it has to show on the way back.
+#: Lifetime of the browser's cookie for a sign-in, in seconds.
 _COOKIE_AGE: Final = 600
 _LONGEST: Final = 8_000
 _PAGE: Final = """<!doctype html>
@@ -41,17 +41,17 @@ _PAGE: Final = """<!doctype html>
 
 
 class SignInBaseHandler(ServersAPIHandler):
-    """What beginning and ending a sign-in share."""
+    """Base of the handlers that begin and end a sign-in."""
 
     async def check_person(self) -> Reviewer:
-        """Return who asks. A sign-in decides as whom tools act: whoever may decide may sign in, and nobody else."""
+        """Return the client. A sign-in decides as whom tools act: whoever may decide may sign in, and nobody else."""
         reviewer = await reviewer_of(self, AUTH_RESOURCE)
         reviewer.check(self.services.decisions.decide_with)
         return reviewer
 
     @property
     def callback_path(self) -> str:
-        """Where that is sent back to, and nowhere else."""
+        """The path to which that cookie is limited."""
         return f"{self.base_url}jupyter-agentbox/oauth/callback"
 
 
@@ -61,7 +61,7 @@ class SignInHandler(SignInBaseHandler):
     @web.authenticated
     @authorized
     async def post(self, name: str) -> None:
-        """Begin it; answer with the provider's page, which only a person opens."""
+        """Begin a sign-in; return the provider's page, which only a person opens."""
         body = self.json_object()
         page = body.get("page")
         if not isinstance(page, str) or len(page) > _LONGEST or len(body) > 1:
@@ -76,14 +76,14 @@ class SignInHandler(SignInBaseHandler):
             max_age=_COOKIE_AGE,
             httponly=True,
             secure=redirect.startswith("https:"),
-            samesite="Lax",  # it comes back with a page of the provider's, so not Strict
+            samesite="Lax",  # not Strict: it is sent when a page of the provider redirects here
         )
         self.finish_json({"address": begun.address, "host": urlsplit(begun.address).netloc, "redirect": redirect})
 
     @web.authenticated
     @authorized
     async def delete(self, name: str) -> None:
-        """End it: forget the tokens, and stop the server."""
+        """Sign out: forget the tokens, and stop the server."""
         person = await self.check_person()
         await self.services.sign_ins.sign_out(name)
         self.log.info("jupyter_agentbox: %s signed out of the MCP server %s", person.name, name)
@@ -106,12 +106,12 @@ class SignInHandler(SignInBaseHandler):
 
 
 class SignInCancelHandler(SignInBaseHandler):
-    """A person's sign-in that is on its way."""
+    """A sign-in in progress."""
 
     @web.authenticated
     @authorized
     async def post(self, name: str) -> None:
-        """Give it up; the tokens of one that was finished stay."""
+        """Abandon the sign-in; the tokens of a completed one remain."""
         person = await self.check_person()
         self.services.sign_ins.cancel(name, person=person.name)
         self.set_status(204)
@@ -119,24 +119,24 @@ class SignInCancelHandler(SignInBaseHandler):
 
 
 class SignInCallbackHandler(SignInBaseHandler):
-    """The way back from a provider.
+    """The redirect from a provider.
 
-    A browser comes here from a page of the provider's, so it is a GET of another site, and has no `_xsrf`. What stands
-    for that: a state that only the provider's page was told, the login of the person who began, and a cookie of the
+    The browser arrives from a page of the provider, so it is a cross-site GET without `_xsrf`. Instead, three things
+    are required: a state known only to the provider's page, the login of the person who began, and a cookie of the
     browser in which they did.
     """
 
     @web.authenticated
     @authorized
     async def get(self, name: str) -> None:
-        """Take the provider's answer, and say how it went."""
+        """Process the provider's answer, and report the outcome."""
         answer = ProviderAnswer(
             state=self._argument("state"),
             code=self._argument("code"),
             issuer=self._argument("iss") or None,
             error=self._argument("error"),
         )
-        allowed = self.authorizer.is_authorized(self, self.current_user, "write", AUTH_RESOURCE)  # more than to read
+        allowed = self.authorizer.is_authorized(self, self.current_user, "write", AUTH_RESOURCE)  # more than reading
         if not await ensure_async(allowed):
             raise web.HTTPError(403)
         person = await self.check_person()
@@ -148,7 +148,7 @@ class SignInCallbackHandler(SignInBaseHandler):
         self._finish_page("You are signed in", f"Tools of the MCP server “{name}” now act as you.")
 
     def write_error(self, status_code: int, **kwargs: Any) -> None:
-        """Answer with a page, because a person looks at it."""
+        """Respond with a page, because a person sees it."""
         error = kwargs.get("exc_info", (None, None, None))[1]
         if not isinstance(error, AgentBoxError):
             super().write_error(status_code, **kwargs)
@@ -169,7 +169,7 @@ class SignInCallbackHandler(SignInBaseHandler):
 
 
 def _cookie_of(state: str) -> str:
-    """Return the name of what a browser keeps of a sign-in: each has its own."""
+    """Return the name of the cookie for a sign-in; each has its own."""
     return f"jupyter-agentbox-sign-in-{hashlib.sha256(state.encode()).hexdigest()[:16]}"
 
 

@@ -1,4 +1,4 @@
-"""Sign-ins to MCP servers that are on their way: each belongs to the person and the browser that began it."""
+"""Sign-ins to MCP servers in progress; each belongs to the person and the browser that began it."""
 
 from __future__ import annotations
 
@@ -19,26 +19,26 @@ from jupyter_agentbox.mcp_client.trust_keys import trust_key_of
 if TYPE_CHECKING:
     from jupyter_agentbox.mcp_client.authorization import Authorization
 
-#: As many may be on their way at the same time.
+#: Maximum number of concurrent sign-ins.
 MOST: Final = 20
 _LONGEST_REASON: Final = 100
 _AGAIN: Final = "press *Sign in* in JupyterLab again"
 
 
 class SignInServers(Protocol):
-    """What is used of the MCP servers."""
+    """The part of the MCP servers that this module uses."""
 
     def http_server(self, name: str) -> HttpServer:
-        """Return a server to which people may sign in."""
+        """Return a server that supports sign-in."""
 
     async def stop(self, name: str) -> ServerStatus:
         """Stop the server until its next use."""
 
     async def start(self, name: str) -> ServerStatus:
-        """Start the server unless it runs."""
+        """Start the server unless it is running."""
 
     async def signed_out(self, name: str) -> None:
-        """Stop a server whose sign-in was forgotten."""
+        """Stop a server after its sign-in was forgotten."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,11 +48,11 @@ class Begun:
     Parameters
     ----------
     address : str
-        The provider's page.
+        The URL of the provider's page.
     state : str
-        What names the sign-in: the provider sends it back.
+        Identifies the sign-in; the provider returns it.
     browser_key : str
-        What the browser has to show on the way back: only that one has it.
+        A secret that only the browser that began has, and must present on return.
     """
 
     address: str = field(repr=False)
@@ -62,16 +62,16 @@ class Begun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProviderAnswer:
-    """What a browser brings back from the provider. All of it can be anybody's.
+    """The provider's answer, as carried by the browser. None of it is trusted.
 
     Parameters
     ----------
     state : str
-        Names the sign-in.
+        Identifies the sign-in.
     code : str
-        What the tokens are given for.
+        The authorization code.
     issuer : str or None
-        Who the provider says it is.
+        The provider's issuer identifier.
     error : str
         Why there is no code.
     """
@@ -91,18 +91,18 @@ class _Pending:
 
 
 class SignInManager:
-    """Lets people sign in to MCP servers and out again.
+    """Manages people's sign-ins to MCP servers.
 
     Parameters
     ----------
     servers : SignInServers
         The MCP servers.
     sign_ins : SignIns
-        Where sign-ins are kept.
+        Stores the sign-ins.
     ids : Ids
-        Makes what nobody can guess.
+        Generates unguessable values.
     on_change : callable
-        Called when a sign-in failed, or the last failure is over.
+        Called when a sign-in failed, or the last failure was cleared.
     """
 
     def __init__(
@@ -122,7 +122,7 @@ class SignInManager:
         self._beginning = 0
 
     async def begin(self, name: str, *, person: str, redirect: str) -> Begun:
-        """Find the provider of a server. An earlier sign-in of the same person to it is given up.
+        """Discover the provider of a server. An earlier sign-in of the same person to it is abandoned.
 
         Parameters
         ----------
@@ -131,13 +131,13 @@ class SignInManager:
         person : str
             Who signs in.
         redirect : str
-            Where the provider sends them back to: checked by the caller.
+            The redirect address, validated by the caller.
 
         Raises
         ------
         UnknownServerError, ServerConfigurationError, ToolServerError
         TooManyRequestsError
-            If others have begun too many.
+            If too many sign-ins of others are in progress.
         """
         server = self._servers.http_server(name)
         self.cancel(name, person=person)
@@ -158,18 +158,18 @@ class SignInManager:
         return begun
 
     def failure_of(self, name: str) -> str:
-        """Return why the last sign-in to a server came to nothing; empty if none did since one was begun."""
+        """Return why the last sign-in to a server failed; empty if it did not, or a new one was begun."""
         return self._failures.get(name, "")
 
     def cancel(self, name: str, *, person: str) -> None:
-        """Give up what a person has begun for a server: its provider's answer is not taken any more."""
+        """Abandon a person's sign-in to a server: its provider's answer is no longer accepted."""
         for state, pending in [*self._pending.items()]:
             if (pending.server.name, pending.person) == (name, person):
                 del self._pending[state]
                 pending.authorization.cancel()
 
     def _end(self, state: str, reason: str) -> None:
-        """Say why a sign-in is over that nobody finished, such as one whose time is over."""
+        """Record why an unfinished sign-in ended, such as by timeout."""
         if (pending := self._pending.pop(state, None)) is not None:
             self._set_failure(pending.server.name, reason)
 
@@ -188,16 +188,16 @@ class SignInManager:
         return authorization
 
     async def finish(self, name: str, answer: ProviderAnswer, *, person: str, browser_key: str) -> None:
-        """Take what the provider sent, and start the server with it.
+        """Complete a sign-in with the provider's answer, and start the server with it.
 
-        A sign-in that is somebody else's, or another browser's, is left as it is.
+        A sign-in of another person or browser is left unchanged.
 
         Raises
         ------
         SignInError
-            If it is over, or was not begun by this person in this browser for this server; or the provider denied it.
+            If it ended, or was not begun by this person in this browser for this server; or the provider denied it.
         ToolServerError
-            If the provider does not give a token.
+            If the provider issues no token.
         """
         pending = self._pending.get(answer.state)
         if pending is None or pending.server.name != name:
@@ -210,7 +210,7 @@ class SignInManager:
         except AgentBoxError as error:
             self._set_failure(name, str(error))
             raise
-        # Not a restart: that would cut off a call which begins meanwhile, and already has the new token.
+        # Not a restart: that would cut off a call that starts meanwhile, which already has the new token.
         await self._servers.stop(name)
         in_background(self._start(name), what=f"starting the MCP server {name}")
 
@@ -225,7 +225,7 @@ class SignInManager:
             raise ServerConfigurationError(f"the sign-in to `{name}` could not be kept: {error.strerror}") from None
 
     async def sign_out(self, name: str) -> None:
-        """Forget the sign-in to a server, here and at its provider; the server is stopped.
+        """Forget the sign-in to a server, here and at its provider; stop the server.
 
         Raises
         ------
@@ -241,12 +241,12 @@ class SignInManager:
             raise ServerConfigurationError(
                 f"the sign-in to `{name}` could not be forgotten: {error.strerror}"
             ) from None
-        await self._servers.signed_out(name)  # before the provider is told, which may take its time
+        await self._servers.signed_out(name)  # before notifying the provider, which may take a while
         if found is not None:
             await revoke(server, found)
 
     def close(self) -> None:
-        """Give up all that are on their way."""
+        """Abandon all sign-ins in progress."""
         for pending in [*self._pending.values()]:
             pending.authorization.cancel()
 
@@ -255,7 +255,7 @@ class SignInManager:
 
 
 def _reason(answer: ProviderAnswer) -> str:
-    """Return why there is no code. `access_denied` is what a provider says of whoever pressed *Cancel* there."""
+    """Return why there is no code. `access_denied` means that the person pressed *Cancel*."""
     if answer.error == "access_denied":
         return "it was cancelled there, or denied"
     return answer.error[:_LONGEST_REASON] or "it sent no code"

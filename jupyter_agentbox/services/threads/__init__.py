@@ -1,1 +1,1 @@
-"""The threads of agents: what they do in notebooks, and what pages are told of it."""
+"""Agents' threads in notebooks, and their announcement to pages."""

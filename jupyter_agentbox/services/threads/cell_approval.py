@@ -1,4 +1,4 @@
-"""`CellApproval`: a request of a turn's code, as the agent's loop sees it."""
+"""`CellApproval`: a request of a turn's code, for the agent's loop."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from jupyter_agentbox.core.reviewers import Reviewer, Via
 from jupyter_agentbox.services.approvals.decisions import DecisionManager
 from jupyter_agentbox.services.approvals.verdicts import Verdict
 
-#: Who answers in the place of a person, where the server lets programs answer.
+#: The reviewer if the server accepts programs' decisions.
 _PROGRAM: Final = Reviewer(name="agent", via=Via.PROGRAM)
 
 
@@ -23,14 +23,14 @@ class CellApproval:
     stored : ApprovalRequest
         The request.
     decisions : DecisionManager
-        Takes answers.
+        Decides requests.
 
     Attributes
     ----------
     server_name, tool_name : str
-        What would be called.
+        The tool to be called.
     tool_args : dict
-        With which arguments.
+        Its arguments.
     """
 
     def __init__(self, stored: ApprovalRequest, decisions: DecisionManager) -> None:
@@ -47,23 +47,23 @@ class CellApproval:
         return self._stored.id
 
     async def accept(self, arguments: Mapping[str, Any] | None = None) -> None:
-        """Let the call run, with other arguments if some are given."""
+        """Approve the call, with edited arguments if given."""
         await self._decide(Answer.ALLOW_ONCE, "", arguments)
 
     async def reject(self, reason: str = "") -> None:
-        """Do not let the call run."""
+        """Reject the call."""
         await self._decide(Answer.REJECT_ONCE, reason, None)
 
     async def reject_unasked(self, reason: str) -> None:
-        """Do not let the call run; a page can always be asked, so nothing here calls it."""
+        """Reject the call; not used here, because a page can always be asked."""
         await self.reject(reason)
 
     async def response(self) -> bool:
-        """Wait until the request is settled; return whether the call may run."""
+        """Wait for the decision; return whether the call was approved."""
         return await asyncio.shield(self._settled)
 
     def changed(self, stored: ApprovalRequest) -> None:
-        """Take note of the request's new status."""
+        """Update the request's status."""
         self._stored = stored
         if stored.status.is_final and not self._settled.done():
             self._settled.set_result(stored.status is Status.APPROVED)

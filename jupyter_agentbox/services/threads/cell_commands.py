@@ -1,4 +1,4 @@
-"""`CellCommands`: answers the commands of ``%agent`` for one notebook. A kernel reaches no other notebook's threads."""
+"""`CellCommands`: the ``%agent`` commands for one notebook. A kernel cannot access other notebooks' threads."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ from .manager import NotebookThreads
 from .mode_changes import ModeChanges, mode_elsewhere
 from .turn_options import read_mode
 
-#: Commands that code of a turn may give: those that change nothing, and the one that ends a turn.
+#: Commands that a turn's code may use: those that change nothing, and the one that ends a turn.
 ALLOWED_IN_TURN: Final = frozenset({"threads", "names", "show", "usage", "stop"})
-#: How many threads are listed, and characters of a thread that is shown.
+#: Maximum number of threads in a list; below, of characters of a shown thread.
 _MOST: Final = 200
 _LONGEST: Final = 100_000
 _NAME: Final = 200
@@ -45,9 +45,9 @@ class CellCommands:
     threads : NotebookThreads
         All threads.
     path : str
-        The notebook's.
+        The notebook's path.
     changes : ModeChanges
-        Asks a person where a command lets the notebook's agent ask less.
+        Asks a person if a command would loosen the notebook's approval mode.
     """
 
     def __init__(self, threads: NotebookThreads, path: str, changes: ModeChanges) -> None:
@@ -72,12 +72,12 @@ class CellCommands:
         }
 
     async def answer(self, command: str, arguments: Sequence[str]) -> str:
-        """Do what a command says; return what is printed.
+        """Run a command and return its output.
 
         Raises
         ------
         AgentBoxError
-            It cannot be done.
+            The command failed.
         """
         act = self._commands.get(command)
         if act is None:
@@ -85,21 +85,21 @@ class CellCommands:
         return await act(list(arguments))
 
     async def find(self, name: str, *, archived: bool | None = None) -> ThreadEntry:
-        """Return the notebook's thread of this name or id, or the one whose id begins with it.
+        """Return the notebook's thread with this name, id or beginning of an id.
 
         Parameters
         ----------
         name : str
             The name, the id, or at least eight characters of it.
         archived : bool, optional
-            Looks only at those that were archived, or were not.
+            Limits the search to archived threads, or to the others.
 
         Raises
         ------
         UnknownThreadError
-            There is none.
+            There is no such thread.
         ThreadError
-            There are several of this name.
+            Several threads have this name.
         """
         which = (False, True) if archived is None else (archived,)
         entries = [entry for one in which for entry in await self._entries(archived=one)]
@@ -164,7 +164,7 @@ class CellCommands:
         return f"The next %%agent goes on with thread `{label_of(fork)}`, a copy of `{label_of(source)}`."
 
     async def _name_of_copy(self, name: str) -> str:
-        """Return a name that no thread of the notebook has, so that it names this one."""
+        """Return a name for a copy that is unique in the notebook."""
         entries = [*await self._entries(archived=False), *await self._entries(archived=True)]
         taken = {entry.thread.name for entry in entries}
         endings = (f" (copy {number})" if number > 1 else " (copy)" for number in count(1))
@@ -236,13 +236,13 @@ class CellCommands:
         return "One turn was ended." if len(working) == 1 else f"{len(working)} turns were ended."
 
     async def _require_next(self, thread: Thread) -> None:
-        """Have a person asked if the notebook's next turn would ask less in this thread."""
+        """Ask a person if the notebook's next turn would have a looser mode in this thread."""
         before = mode_elsewhere(await self._threads.current(self._path))
         reviewer = self._threads.reviewing_model(thread.model)
         await self._changes.require(label_of(thread), thread.approval_mode, before, reviewer=reviewer)
 
     async def _require_without(self, thread: Thread) -> None:
-        """Have a person asked if the notebook's next turn would ask less because this thread is gone."""
+        """Ask a person if the notebook's next turn would have a looser mode without this thread."""
         following = await self._threads.current(self._path, without=thread.id)
         if following is not None:
             await self._require_next(following)
@@ -250,7 +250,7 @@ class CellCommands:
     async def _one(
         self, arguments: list[str], *, needs_name: bool = False, archived: bool | None = None
     ) -> ThreadEntry:
-        """Return the thread that is named, or the notebook's current one."""
+        """Return the named thread, or the notebook's current one."""
         if arguments:
             return await self.find(" ".join(arguments), archived=archived)
         if needs_name:

@@ -1,7 +1,7 @@
-"""`CellKernel`: the kernel whose `%%agent` cell runs, as the agent's loop uses it.
+"""`CellKernel`: the kernel of a running `%%agent` cell, for the agent's loop.
 
 The kernel runs the code under review, so it decides nothing: code is sent to it once it is approved and stored as
-running, and what it answers is text for the model.
+running, and its answers are text for the model.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ from jupyter_agentbox.services.kernel_connections.agent_cells import TurnCell
 from .cell_approval import CellApproval
 from .turn_requests import TurnRequests
 
-#: Seconds in which a kernel that waits for the server tells its variables.
+#: How long a kernel may take to list its variables, in seconds.
 _VARIABLES: Final = 30.0
-#: Seconds in which code ends that is interrupted; after that, the turn ends without it.
+#: How long interrupted code may take to end, in seconds; then the turn ends without it.
 _INTERRUPT: Final = 5.0
 _MOST_IMAGES: Final = 10_000
 _STATUSES: Final = {
@@ -54,35 +54,35 @@ _STATUSES: Final = {
 
 
 class Analyzer(Protocol):
-    """Looks at code before it runs."""
+    """Analyses code before it runs."""
 
     async def analyze(self, code: str) -> Analysis:
-        """Return what is found in a piece of code."""
+        """Return the findings in a piece of code."""
 
     async def preload(self) -> None:
-        """Load what it needs, so that the first analysis is quick."""
+        """Load what it needs, so that the first analysis is fast."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CellServices:
-    """What the kernels of cells work with.
+    """The services that cells' kernels use.
 
     Parameters
     ----------
     calls : CallManager
-        Asks, and records.
+        Asks and records.
     approvals : ApprovalManager
-        Has the requests.
+        Holds the requests.
     decisions : DecisionManager
-        Takes answers to them.
+        Decides requests.
     requests : TurnRequests
-        Tells what becomes of them.
+        Reports changes of requests.
     catalog : ToolCatalog
         The tools that code may call.
     analyzer : Analyzer
-        Looks at code.
+        Analyses code.
     interrupt : callable
-        Interrupts what a kernel runs, given its id.
+        Interrupts a kernel, given its id.
     """
 
     calls: CallManager
@@ -95,7 +95,7 @@ class CellServices:
 
 
 class CellKernel:
-    """An `AgentKernel` on the kernel of a cell.
+    """An `AgentKernel` for the kernel of a cell.
 
     Parameters
     ----------
@@ -104,11 +104,11 @@ class CellKernel:
     message_id : str
         The id of its `StartTurn`.
     services : CellServices
-        What it works with.
+        The services it uses.
     read_cells : callable
         Returns the notebook's cells as text; ``None`` if the person did not allow that.
     before_run : callable
-        Awaited before code is sent: what happened before it is shown first.
+        Awaited before code is sent, so that earlier events are shown first.
 
     Attributes
     ----------
@@ -139,18 +139,18 @@ class CellKernel:
         self.has_left = False
 
     def leave(self) -> None:
-        """Note that the cell has ended: nothing in the kernel is to be interrupted any more."""
+        """Record that the cell has ended: nothing in the kernel may be interrupted any more."""
         self.has_left = True
         self._following.close()
 
     def code_ran(self, message: CodeRan) -> None:
-        """Take an answer of the kernel; what nobody asked for is dropped."""
+        """Handle the kernel's report on code; unexpected ones are dropped."""
         answer = self._answers.get(message.run_id)
         if answer is not None and not answer.done():
             answer.set_result(message.content)
 
     async def run(self, code: str, *, turn: TurnRef, analysis: Analysis | None = None) -> AsyncGenerator[KernelEvent]:
-        """Ask whether the code may run, and run it."""
+        """Request approval of code and run it."""
         analysis = analysis or await self._services.analyzer.analyze(code)
         run = self._run = _CodeRun(self, self._services, self._call(code, turn), analysis)
         self._follow(turn.turn_id)
@@ -167,7 +167,7 @@ class CellKernel:
             await asyncio.wait([task])
 
     async def execute(self, code: str, request_id: str | None) -> JsonObject:
-        """Run approved code in the cell; return what the kernel says of it."""
+        """Run approved code in the cell; return the kernel's report."""
         await self._before_run()
         run_id = uuid4().hex
         try:
@@ -201,7 +201,7 @@ class CellKernel:
         return await self._read_cells()
 
     def _follow(self, turn_id: str) -> None:
-        """Hear of the requests of the turn from now until the cell ends: a call may outlast the code that made it."""
+        """Follow the turn's requests until the cell ends: a call may outlast the code that made it."""
         if not self._is_following:
             self._is_following = True
             self._following.enter_context(self._services.requests.of_turn(turn_id, self._request_changed))
@@ -239,7 +239,7 @@ class CellKernel:
         return await asyncio.shield(answer)
 
     async def _interrupt(self, run_id: str) -> None:
-        """Break off code that runs for a turn which ends; wait a little for its end."""
+        """Interrupt the code of a turn that ends; wait briefly for its end."""
         answer = self._answers.get(run_id)
         if self.has_left or answer is None or answer.done():
             return
@@ -248,7 +248,7 @@ class CellKernel:
 
 
 class _TurnCalls:
-    """The calls of tools that the code of a turn makes."""
+    """The tool calls made by a turn's code."""
 
     def __init__(self, services: CellServices) -> None:
         self._services = services
@@ -256,7 +256,7 @@ class _TurnCalls:
         self._asked: dict[str, CellApproval] = {}
 
     def changed(self, stored: ApprovalRequest) -> Sequence[KernelEvent]:
-        """Take note of a request that is new or has changed; return what is new of its call."""
+        """Handle a new or changed request; return the new events of its call."""
         asked = self._asked.get(stored.id)
         events: list[KernelEvent] = []
         if asked is None and stored.status is Status.PENDING:
@@ -267,13 +267,13 @@ class _TurnCalls:
         return [*events, *self._log.changed(stored)]
 
     async def ends(self) -> Sequence[KernelEvent]:
-        """Return the ends of calls that were on their way to the disk when the code ended."""
+        """Return the ends of calls that were still being stored when the code ended."""
         stored = [await self._services.approvals.get(request_id) for request_id in self._log.open]
         return [event for one in stored for event in self._log.changed(one)]
 
 
 class _CodeRun:
-    """One piece of code on its way."""
+    """A piece of code being processed."""
 
     def __init__(self, kernel: CellKernel, services: CellServices, call: ToolCall, analysis: Analysis) -> None:
         self.events: asyncio.Queue[KernelEvent | None] = asyncio.Queue()
@@ -288,7 +288,7 @@ class _CodeRun:
         self._told: JsonObject | None = None
 
     async def work(self, calls: _TurnCalls) -> None:
-        """Ask, run, and say how it ended."""
+        """Request approval, run the code, and report the outcome."""
         try:
             ended = await self._ended()
             for event in await calls.ends():
@@ -298,7 +298,7 @@ class _CodeRun:
             self.events.put_nowait(None)
 
     def changed(self, stored: ApprovalRequest) -> None:
-        """Take note that the code's own request is new or has changed."""
+        """Handle a change of the code's own request."""
         if self._own is not None and stored.id == self._own.id:
             self._own.changed(stored)
 
@@ -332,7 +332,7 @@ class _CodeRun:
         self._comment = comment_for(stored)
 
     async def _run(self, code: str) -> ToolResult:
-        """Run approved code; the result is for the record."""
+        """Run approved code; return the result for the record."""
         if code != self._code:
             await self._look_at(code)
             self._code = code
@@ -342,14 +342,14 @@ class _CodeRun:
         return ToolResult(content=({"type": "text", "text": text},), is_error=ended.status is not ItemStatus.COMPLETED)
 
     async def _look_at(self, code: str) -> None:
-        """Look at what a person made of the code. They decided; what the table blocks does not run all the same."""
+        """Analyse code edited by a person. They have decided, but what the settings block does not run anyway."""
         analysis = await self._services.analyzer.analyze(code)
         if analysis.outcome is AnalysisOutcome.BLOCK:
             raise ToolCallRejectedError("the static analysis blocked the edited code; it did not run")
 
 
 def read_code_ended(code: str, told: JsonObject) -> CodeEnded:
-    """Read what a kernel says of code that ran. It may say anything."""
+    """Parse a kernel's report on code that ran, which may contain anything."""
     images = told.get("images")
     count = images if isinstance(images, int) and not isinstance(images, bool) else 0
     return CodeEnded(

@@ -1,4 +1,4 @@
-"""`CellKernels`: the kernels in which agents work while their `%%agent` cells run."""
+"""`CellKernels`: the kernels in which agents work during their `%%agent` cells."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ class _Place:
 
 
 class CellKernels:
-    """A `Workplace`: a thread's agent works in the kernel whose `%%agent` cell runs, for as long as it runs."""
+    """A `Workplace`: a thread's agent works in the kernel of its running `%%agent` cell."""
 
     def __init__(self) -> None:
         self._places: dict[str, _Place] = {}
 
     def enter(self, thread_id: str, kernel: AgentKernel, *, kernel_id: str | None = None) -> None:
-        """Let a thread's agent work in a kernel, until `leave`.
+        """Assign a kernel to a thread's agent until `leave`.
 
         Parameters
         ----------
         thread_id : str
             The thread.
         kernel : AgentKernel
-            Where its code runs.
+            The kernel for its code.
         kernel_id : str, optional
             Jupyter's id of the kernel.
 
         Raises
         ------
         ThreadBusyError
-            It works in one already, or another agent works in this one.
+            The thread already has a kernel, or another agent has this one.
         """
         if thread_id in self._places:
             raise ThreadBusyError(
@@ -50,16 +50,16 @@ class CellKernels:
         self._places[thread_id] = _Place(kernel=kernel, kernel_id=kernel_id)
 
     def leave(self, thread_id: str) -> None:
-        """End what `enter` began. Does nothing if nothing did."""
+        """Undo `enter`. Does nothing if not assigned."""
         self._places.pop(thread_id, None)
 
     async def kernel(self, thread: Thread) -> AgentKernel:
-        """Return the kernel in which the thread's agent works.
+        """Return the kernel assigned to the thread's agent.
 
         Raises
         ------
         ThreadError
-            None of its cells runs.
+            None of its cells is running.
         """
         place = self._places.get(thread.id)
         if place is None:
@@ -67,10 +67,10 @@ class CellKernels:
         return place.kernel
 
     def kernel_of(self, thread_id: str) -> str | None:
-        """Return Jupyter's id of the kernel in which a thread's agent works; ``None`` if it works in none."""
+        """Return Jupyter's id of the kernel assigned to a thread's agent, if any."""
         place = self._places.get(thread_id)
         return place.kernel_id if place is not None else None
 
     def thread_of(self, kernel_id: str) -> str | None:
-        """Return the thread whose agent works in a kernel; ``None`` if none does."""
+        """Return the thread whose agent works in a kernel, if any."""
         return next((thread_id for thread_id, place in self._places.items() if place.kernel_id == kernel_id), None)

@@ -1,4 +1,4 @@
-"""`CellTurns`: works on the turns that `%%agent` cells ask for, one at a time in each kernel."""
+"""`CellTurns`: runs the turns that `%%agent` cells start, one at a time in each kernel."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from .mode_changes import ModeChanges, mode_elsewhere
 from .turn_options import TurnOptions, read_options
 from .turn_relay import TurnRelay
 
-#: Characters of the longest question.
+#: Maximum length of a question, in characters.
 MOST_PROMPT: Final = 1_000_000
 
-#: Returns a notebook's cells as text, given its path and whether outputs are wanted.
+#: Returns a notebook's cells as text, given its path and whether to include outputs.
 ReadCells = Callable[[str, bool], Awaitable[str]]
 
 
 @dataclass(eq=False)
 class _CellTurn:
-    """What works in one kernel."""
+    """The turn in one kernel."""
 
     message_id: str
     comm_id: str
@@ -47,18 +47,18 @@ class _CellTurn:
 
 
 class CellTurns:
-    """Answers what kernels send of agents: an `AgentCells`.
+    """Handles kernels' messages about agents: an `AgentCells`.
 
     Parameters
     ----------
     threads : callable
         Returns the notebooks' threads.
     services : CellServices
-        What the kernels of cells work with.
+        The services that cells' kernels use.
     read_cells : callable
         Reads a notebook.
     context : str
-        What an agent may read of the notebook, unless its cell says otherwise: ``none``, ``cells`` or ``outputs``.
+        What an agent may read of the notebook by default: ``none``, ``cells`` or ``outputs``.
     """
 
     def __init__(
@@ -72,24 +72,24 @@ class CellTurns:
         self._preloading: asyncio.Task[None] | None = None
 
     def turn_of(self, kernel_id: str) -> TurnRef | None:
-        """Return the turn that works in a kernel; ``None`` if none does."""
+        """Return the turn in progress in a kernel, if any."""
         turn = self._turns.get(kernel_id)
         return turn.ref if turn is not None else None
 
     async def run_turn(self, cell: TurnCell, question: StartTurn) -> JsonObject:
-        """Work on a turn to its end; return it. Cancelling the task interrupts the turn.
+        """Run a turn to its end and return it. Cancelling the task interrupts the turn.
 
         Raises
         ------
         AgentBoxError
-            The turn did not begin.
+            The turn did not start.
         """
         options = read_options(question.options)
         path = _path(cell.notebook_path)
         if not question.prompt.strip() or len(question.prompt) > MOST_PROMPT:
             raise ThreadError(f"a question must have 1 to {MOST_PROMPT:,} characters")
         turn = await self._enter(cell, question)
-        if self._preloading is None:  # while the model thinks: it takes half a second
+        if self._preloading is None:  # during the model's first request: it takes half a second
             self._preloading = in_background(self._services.analyzer.preload(), what="loading the static analysis")
         try:
             return await self._work(turn, cell, question, path, options)
@@ -98,7 +98,7 @@ class CellTurns:
             turn.ended.set()
 
     def code_ran(self, kernel_id: str, comm_id: str, message: CodeRan) -> None:
-        """Take what became of code; what nobody asked for is dropped."""
+        """Handle the outcome of code; unexpected reports are dropped."""
         turn = self._turns.get(kernel_id)
         if turn is not None and turn.kernel is not None and (turn.comm_id, turn.message_id) == (comm_id, message.id):
             turn.kernel.code_ran(message)
@@ -109,7 +109,7 @@ class CellTurns:
         Raises
         ------
         AgentBoxError
-            It cannot be done.
+            The command failed.
         """
         if cell.kernel_id in self._turns and message.command not in ALLOWED_IN_TURN:
             raise ThreadBusyError(
@@ -121,7 +121,7 @@ class CellTurns:
         return {"text": await commands.answer(message.command, message.arguments)}
 
     async def _enter(self, cell: TurnCell, question: StartTurn) -> _CellTurn:
-        """Take the kernel for a turn, once one that its cell has left is over."""
+        """Reserve the kernel for a turn, once a turn abandoned by its cell has ended."""
         while (other := self._turns.get(cell.kernel_id)) is not None:
             if not other.is_left:
                 raise ThreadBusyError(
@@ -175,7 +175,7 @@ class CellTurns:
             sent.cancel()
 
     async def _thread(self, threads: NotebookThreads, path: str, options: TurnOptions, changes: ModeChanges) -> Thread:
-        """Return the thread that the cell means; start one if need be."""
+        """Return the cell's thread, starting one if necessary."""
         current = await threads.current(path)
 
         async def require(label: str, one: Thread | None, *before: ApprovalMode) -> None:

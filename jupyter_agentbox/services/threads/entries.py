@@ -1,4 +1,4 @@
-"""`ThreadEntry`: a thread as lists show it, with what it does now and what it has cost."""
+"""`ThreadEntry`: a thread in lists, with its current state and total cost."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from jupyter_agentbox.core.threads import Thread, ThreadState, Usage, thread_to_
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThreadEntry:
-    """A thread, and what it does now.
+    """A thread with its current state.
 
     Parameters
     ----------
     thread : Thread
-        The thread, with its turns if they were asked for.
+        The thread, with its turns if requested.
     state : ThreadState
-        What it does.
+        Its current state.
     turn_id : str or None
         The turn in progress.
     kernel_id : str or None
-        The kernel in which its agent works now.
+        The kernel in which its agent is working.
     last_prompt : str
-        The beginning of what the agent was asked last.
+        The beginning of the last prompt.
     usage : Usage
-        What all its turns cost.
+        The total cost of its turns.
     """
 
     thread: Thread

@@ -1,4 +1,4 @@
-"""`EventReader`: the events of a turn as the text of a server-sent event stream.
+"""`EventReader`: a turn's events as text of a server-sent event stream.
 
 The format: https://html.spec.whatwg.org/multipage/server-sent-events.html.
 """
@@ -14,28 +14,28 @@ from jupyter_agentbox.agents.threads.events import TurnCompleted, TurnEvent
 from jupyter_agentbox.agents.threads.streams import TurnStream
 from jupyter_agentbox.services.json_answers import answer_text
 
-#: Seconds after which a stream without events says that it is still there, so that no proxy ends it.
+#: Seconds without events after which a heartbeat is sent, so that no proxy closes the stream.
 HEARTBEAT: Final = 15.0
-#: A comment, which readers leave out.
+#: A comment, which clients ignore.
 _STILL_HERE: Final = ": still here\n\n"
 
 
 class EventReader:
-    """Reads the events of a turn. It keeps none for itself: a slow reader costs no memory.
+    """Reads the events of a turn without buffering, so that a slow client costs no memory.
 
     Parameters
     ----------
     stream : TurnStream
         The events.
     after : int
-        How many of them are left out.
+        How many events to skip.
     first : int
         The number of the stream's first event.
 
     Raises
     ------
     ValueError
-        The turn goes on, and has fewer events than `after`.
+        The turn is in progress, and has fewer events than `after`.
     """
 
     def __init__(self, stream: TurnStream, *, after: int = 0, first: int = 1) -> None:
@@ -47,11 +47,11 @@ class EventReader:
 
     @property
     def is_at_end(self) -> bool:
-        """Whether nothing is left to be read."""
+        """Whether all events were read."""
         return self._stream.has_ended and self._after >= len(self._stream)
 
     async def read(self) -> str:
-        """Return the next events; a comment if none came for `HEARTBEAT` seconds; nothing after the last."""
+        """Return the next events; a comment after `HEARTBEAT` seconds without any; empty after the last."""
         try:
             async with asyncio.timeout(HEARTBEAT):
                 batch = await self._stream.batch(self._after)
@@ -60,7 +60,7 @@ class EventReader:
         start = self._first + self._after
         self._after += len(batch)
         if batch and isinstance(batch[-1], TurnCompleted):
-            # In a thread: it has all items of the turn, which takes longer than others should wait.
+            # In a thread: serialising all items of the turn would block the loop.
             return await asyncio.to_thread(_texts_of, batch, start)
         return _texts_of(batch, start)
 

@@ -1,4 +1,4 @@
-"""REST: the threads of agents, their turns, and the events of a turn as they happen."""
+"""REST: agents' threads, their turns, and a turn's event stream."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 
 AUTH_RESOURCE: Final = "jupyter_agentbox:threads"
 MAX_LIMIT: Final = 500
-#: Characters of a thread's or a model's name.
+#: Maximum length of a thread's or model's name, in characters.
 MAX_NAME: Final = 500
-#: Characters of a word to an agent that works.
+#: Maximum length of a message to a working agent, in characters.
 MAX_TEXT: Final = 100_000
-#: Digits of the number of an event.
+#: Maximum number of digits of an event's number.
 _MOST_DIGITS: Final = 12
 _FIELDS: Final = ("name", "is_archived", "approval_mode", "model")
 
@@ -44,19 +44,19 @@ class ThreadsAPIHandler(AgentBoxHandler):
         return self.services.threads()
 
     async def finish_entry(self, thread_id: str) -> None:
-        """Answer with a thread, or only with its id if who asks may not read it."""
+        """Respond with a thread, or only its id if the client may not read it."""
         if await self.may_read(AUTH_RESOURCE):
             self.finish_json((await self.threads.entry(thread_id)).to_json())
         else:
             self.finish_json({"id": thread_id})
 
     def finish_brief(self, turn: Turn) -> None:
-        """Answer with what of a turn is told to who changes it and may not read it."""
+        """Respond with the part of a turn for clients who may change but not read it."""
         self.finish_json({"id": turn.id, "thread_id": turn.thread_id, "status": turn.status.value})
 
 
 class ThreadsHandler(ThreadsAPIHandler):
-    """All threads, the last changed first."""
+    """All threads, most recently changed first."""
 
     @web.authenticated
     @authorized
@@ -95,7 +95,7 @@ class ThreadHandler(ThreadsAPIHandler):
         def to_text() -> str:
             return answer_text({**entry.to_json(), "turns": [turn_to_json(turn) for turn in entry.thread.turns]})
 
-        # In a thread: a long conversation takes longer than others should wait.
+        # In a thread: serialising a long conversation would block the loop.
         self.finish_text(await asyncio.to_thread(to_text))
 
     @web.authenticated
@@ -122,7 +122,7 @@ class ThreadHandler(ThreadsAPIHandler):
     @web.authenticated
     @authorized
     async def delete(self, thread_id: str) -> None:
-        """Remove a thread and its turns."""
+        """Delete a thread and its turns."""
         await self.threads.delete(thread_id)
         self.set_status(204)
         self.finish()
@@ -143,12 +143,12 @@ class ThreadForkHandler(ThreadsAPIHandler):
 
 
 class ThreadMessagesHandler(ThreadsAPIHandler):
-    """What the model was sent of a thread."""
+    """The messages of a thread to and from the model."""
 
     @web.authenticated
     @authorized
     async def get(self, thread_id: str) -> None:
-        """Read what the model was sent and answered."""
+        """Return the messages to and from the model."""
         messages = await self.threads.messages(thread_id)
         self.finish_text(await asyncio.to_thread(answer_text, {"messages": messages}))
 
@@ -165,12 +165,12 @@ class TurnHandler(ThreadsAPIHandler):
 
 
 class TurnSteerHandler(ThreadsAPIHandler):
-    """Words to an agent that works."""
+    """Messages to a working agent."""
 
     @web.authenticated
     @authorized
     async def post(self, turn_id: str) -> None:
-        """Say something to the agent; it hears it before it goes on."""
+        """Send the agent a message, which it receives before its next step."""
         body = self.json_object()
         _check_fields(body, ("text",))
         text = _text(body, "text", most=MAX_TEXT)
@@ -180,31 +180,31 @@ class TurnSteerHandler(ThreadsAPIHandler):
 
 
 class TurnInterruptHandler(ThreadsAPIHandler):
-    """The end of a turn before its time."""
+    """Interruption of a turn."""
 
     @web.authenticated
     @authorized
     async def post(self, turn_id: str) -> None:
-        """End the turn, whatever it waits for."""
+        """Interrupt the turn, whatever it waits for."""
         if self.request.body:
             _check_fields(self.json_object(), ())
         self.finish_brief(await self.threads.interrupt(turn_id))
 
 
 class TurnEventsHandler(ThreadsAPIHandler):
-    """The events of one turn, as a stream that a reader can take up again."""
+    """A turn's events, as a resumable stream."""
 
     _sending: asyncio.Task[None] | None = None
 
     @web.authenticated
     @authorized
     async def get(self, turn_id: str) -> None:
-        """Send what happened in the turn, and what happens, until its end."""
+        """Send the turn's events, past and future, until its end."""
         try:
             reader = await self.threads.events(turn_id, self._after())
         except ValueError as error:
             raise self.bad_query(str(error)) from None
-        if reader.is_at_end:  # the answer that tells a browser not to connect again
+        if reader.is_at_end:  # 204, which tells a browser not to reconnect
             self.set_status(204)
             self.finish()
             return
@@ -220,7 +220,7 @@ class TurnEventsHandler(ThreadsAPIHandler):
             self._sending.result()
 
     def on_connection_close(self) -> None:
-        """Stop: nobody reads any more."""
+        """Stop: the client has disconnected."""
         super().on_connection_close()
         if self._sending is not None:
             self._sending.cancel()
@@ -229,10 +229,10 @@ class TurnEventsHandler(ThreadsAPIHandler):
         with suppress(StreamClosedError):
             while text := await reader.read():
                 self.write(text)
-                await self.flush()  # waits for a slow reader; what comes meanwhile stays where it is
+                await self.flush()  # waits for a slow client; meanwhile, events are not buffered here
 
     def _after(self) -> int:
-        """Return how many events the reader has. A browser that connects again adds the header to the same address."""
+        """Return how many events the client has. A reconnecting browser adds the header to the same address."""
         after = self.request.headers.get("Last-Event-ID") or self.get_query_argument("after", "0")
         if not (after.isascii() and after.isdecimal()) or len(after) > _MOST_DIGITS:
             raise ValueError("`after`, or the header `Last-Event-ID`, must be the number of an event")

@@ -1,4 +1,4 @@
-"""`NotebookThreads`: the agents' threads of this server's notebooks. Made when an agent is first used."""
+"""`NotebookThreads`: agents' threads of this server's notebooks. Created when an agent is first used."""
 
 from __future__ import annotations
 
@@ -33,39 +33,39 @@ from .entries import ThreadEntry
 from .event_reader import EventReader
 from .watch import TurnWatch
 
-#: Of how many turns that have ended the events are kept, for readers that were cut off.
+#: How many ended turns' events are kept, for clients that lost their connection.
 MOST_ENDED: Final = 32
-#: Bytes of memory, about, from which on fewer are kept.
+#: Approximate memory limit, in bytes, beyond which fewer are kept.
 _MOST_WEIGHT: Final = 64_000_000
-#: How many threads of a notebook are looked through for its current one.
+#: How many of a notebook's threads are searched for its current one.
 _MOST_THREADS: Final = 500
-#: How many threads a notebook has at most, with those that were archived: code in its kernel can ask for any number.
+#: Maximum number of a notebook's threads, including archived ones: code in its kernel can create any number.
 MOST_OF_NOTEBOOK: Final = 200
 
 
 class NotebookThreads:
-    """Keeps the threads of notebooks, begins their turns, and knows what each does now.
+    """Manages notebooks' threads, starts their turns, and tracks their states.
 
     Parameters
     ----------
     threads : ThreadManager
-        Begins turns.
+        Starts turns.
     store : ThreadStore
-        Where threads are kept; also those that programs started.
+        Stores threads, including those that programs started.
     kernels : CellKernels
-        Where agents work: the `Workplace` of `threads`.
+        The agents' kernels: the `Workplace` of `threads`.
     announce : callable
-        Told of a thread's id and state when its state, its name or its existence changed.
+        Called with a thread's id and state when its state or name changed, or it was created or deleted.
     clock : Clock
-        The time of changes.
+        Source of the time.
     default_model : str
         The model of new threads.
     review_model : str
-        The model that reviews calls in the mode ``auto_review``; empty for the thread's own.
+        The model that reviews calls in ``auto_review`` mode; empty for the thread's own.
     site : callable, optional
-        Returns what the site lets its users do.
+        Returns the site's settings for its users.
     on_close : callable, optional
-        Called last by `aclose`.
+        Called at the end of `aclose`.
     """
 
     def __init__(
@@ -95,7 +95,7 @@ class NotebookThreads:
         self._ended: OrderedDict[str, TurnStream] = OrderedDict()
 
     async def aclose(self) -> None:
-        """Interrupt what is in progress. No turn begins from now on."""
+        """Interrupt turns in progress. No turn can start any more."""
         watches = list(self._watches.values())
         await self._threads.aclose()
         await asyncio.gather(*(watch.wait() for watch in watches))
@@ -103,18 +103,18 @@ class NotebookThreads:
             await self._on_close()
 
     def reviewing_model(self, model: str) -> str:
-        """Return which model reviews the calls of a thread that has this model, in the mode ``auto_review``."""
+        """Return the model that reviews calls in ``auto_review`` mode for a thread with this model."""
         return self._review_model or model or self._default_model
 
     async def current(self, notebook_path: str, *, without: str = "") -> Thread | None:
-        """Return a notebook's current thread: the one that was started or resumed last; ``None`` if it has none.
+        """Return a notebook's current thread, the one last started or resumed, if any.
 
         Parameters
         ----------
         notebook_path : str
             The notebook.
         without : str, optional
-            The id of a thread that does not count.
+            Id of a thread to ignore.
         """
         threads = [thread for thread in await self._of_notebook(notebook_path) if thread.id != without]
         return max(threads, key=lambda thread: thread.current_since or thread.created_at, default=None)
@@ -127,7 +127,7 @@ class NotebookThreads:
         Raises
         ------
         ThreadError
-            The notebook has too many.
+            The notebook has too many threads.
         """
         async with self._adding:
             await self._require_room(notebook_path)
@@ -138,7 +138,7 @@ class NotebookThreads:
         return thread
 
     async def resume(self, thread_id: str, notebook_path: str) -> Thread:
-        """Make a thread the notebook's current one; an archived one is restored, one of another notebook moves here.
+        """Make a thread the notebook's current one, restoring it if archived and moving it if from another notebook.
 
         Raises
         ------
@@ -159,37 +159,37 @@ class NotebookThreads:
         backend: TurnBackend = TurnBackend.LOOP,
         steps: int | None = None,
     ) -> RunningTurn:
-        """Begin a turn whose code runs in a kernel. The kernel is the thread's until the turn ends.
+        """Start a turn whose code runs in a kernel, which is reserved for the thread until the turn ends.
 
         Parameters
         ----------
         thread_id : str
             The thread.
         prompt : str
-            What the agent is asked.
+            The question or task for the agent.
         kernel : AgentKernel
-            Where its code runs.
+            The kernel for its code.
         kernel_id : str, optional
             Jupyter's id of the kernel.
         mode, model : optional
-            Change the thread's, from this turn on.
+            Replace the thread's, from this turn on.
         backend : TurnBackend
-            How this turn is worked on.
+            The method of this turn.
         steps : int, optional
-            How often the model may be asked in this turn, if that is less than otherwise.
+            Maximum number of requests to the model in this turn, if lower than the general limit.
 
         Raises
         ------
         UnknownThreadError
             There is no such thread.
         ThreadBusyError
-            A turn of it is in progress.
+            One of its turns is in progress.
         AgentConfigurationError
-            The model cannot be used; it was asked nothing.
+            The model cannot be used; nothing was sent to it.
         AgentTurnError
-            A limit per hour is reached, so the turn could ask no model; nothing of it is kept.
+            An hourly limit was reached, so the turn could not start; nothing is stored.
         LockedError
-            The site's administrator has turned off agents, or the choice of their model.
+            The site's administrator has disabled agents, or the choice of their model.
         """
         await self._check_site(thread_id, model)
         self._kernels.enter(thread_id, kernel, kernel_id=kernel_id)
@@ -213,19 +213,19 @@ class NotebookThreads:
                 site.check(Feature.MODELS)
 
     async def list(self, query: ThreadQuery) -> tuple[Sequence[ThreadEntry], str | None]:
-        """Return a page of threads, the last changed first, and the cursor of the next page.
+        """Return a page of threads, most recently changed first, and the cursor of the next page.
 
         Raises
         ------
         ValueError
-            The cursor is none of this list.
+            The cursor does not belong to this list.
         """
         page = await self._threads.list(query)
         summaries = await self._store.summaries([thread.id for thread in page.threads])
         return [self._entry(thread, summaries[thread.id]) for thread in page.threads], page.next
 
     async def read(self, thread_id: str) -> ThreadEntry:
-        """Return a thread with its turns; one in progress here is as it is now.
+        """Return a thread with its turns, including the current state of one in progress here.
 
         Raises
         ------
@@ -253,7 +253,7 @@ class NotebookThreads:
         mode: ApprovalMode | None = None,
         model: str | None = None,
     ) -> Thread:
-        """Change what is given of a thread. Mode and model hold from its next turn on.
+        """Change the given fields of a thread. Mode and model apply from its next turn on.
 
         Raises
         ------
@@ -263,18 +263,18 @@ class NotebookThreads:
         return await self._change(thread_id, {key: value for key, value in changes.items() if value is not None})
 
     async def follow_rename(self, old_path: str, new_path: str) -> None:
-        """Keep the threads of a notebook with it when it, or a directory above it, gets another path."""
+        """Move a notebook's threads when it, or a directory above it, is renamed."""
         for thread_id in await self._store.move(old_path, new_path):
             self._announce(thread_id, (await self.entry(thread_id)).state)
 
     async def delete(self, thread_id: str) -> None:
-        """Remove a thread and its turns.
+        """Delete a thread and its turns.
 
         Raises
         ------
         UnknownThreadError
         ThreadBusyError
-            A turn of it is in progress.
+            One of its turns is in progress.
         """
         await self._threads.delete(thread_id)
         self._announce(thread_id, ThreadState.DELETED)
@@ -287,7 +287,7 @@ class NotebookThreads:
         UnknownThreadError
             There is no such thread, or no such turn that has ended.
         ThreadError
-            Its notebook has too many.
+            Its notebook has too many threads.
         """
         async with self._adding:
             await self._require_room((await self._threads.read(thread_id)).notebook_path)
@@ -296,18 +296,18 @@ class NotebookThreads:
         return fork
 
     async def messages(self, thread_id: str) -> Sequence[JsonObject]:
-        """Return what the model was sent, and answered, in all turns.
+        """Return the messages to and from the model in all turns.
 
         Raises
         ------
         UnknownThreadError
         AgentConfigurationError
-            What reads it is not installed.
+            The library that reads them is not installed.
         """
         return await self._threads.messages(thread_id)
 
     async def turn(self, turn_id: str) -> Turn:
-        """Return a turn; one in progress here is as it is now.
+        """Return a turn, in its current state if it is in progress here.
 
         Raises
         ------
@@ -332,7 +332,7 @@ class NotebookThreads:
         return running.turn
 
     async def interrupt(self, turn_id: str) -> Turn:
-        """End a turn now, whatever it waits for; return it as it ended. Does nothing if it has ended.
+        """Interrupt a turn, whatever it waits for; return it as it ended. Does nothing if it has ended.
 
         Raises
         ------
@@ -344,14 +344,14 @@ class NotebookThreads:
         return await running.interrupt() if running is not None else await self.turn(turn_id)
 
     async def events(self, turn_id: str, after: int = 0) -> EventReader:
-        """Return a reader of a turn's events. Of a turn that ended long ago, or elsewhere, only its end is left.
+        """Return a reader of a turn's events. Of a turn that ended long ago, or elsewhere, only the end is available.
 
         Parameters
         ----------
         turn_id : str
             The turn.
         after : int
-            How many events the reader has already.
+            How many events the client already has.
 
         Raises
         ------
@@ -359,7 +359,7 @@ class NotebookThreads:
         ThreadError
             It is in progress in another server.
         ValueError
-            It has fewer events.
+            It has fewer events than that.
         """
         running = self._running(turn_id)
         stream = running.stream if running is not None else self._ended.get(turn_id)
@@ -371,7 +371,7 @@ class NotebookThreads:
         return EventReader(stream, first=after + 1)
 
     async def _require_here(self, turn_id: str) -> RunningTurn | None:
-        """Return a turn that is in progress here; ``None`` if it has ended."""
+        """Return a turn in progress here; ``None`` if it has ended."""
         running = self._running(turn_id)
         if running is None and not (await self._store.get_turn(turn_id)).status.is_final:
             raise ThreadError(f"turn `{turn_id}` is in progress in another server")
@@ -430,7 +430,7 @@ class NotebookThreads:
 
 
 def _state_after(last: TurnSummary | None) -> ThreadState:
-    """Return the state of a thread of which no turn is in progress here."""
+    """Return the state of a thread without a turn in progress here."""
     if last is None:
         return ThreadState.IDLE
     return {TurnStatus.IN_PROGRESS: ThreadState.WORKING, TurnStatus.FAILED: ThreadState.FAILED}.get(

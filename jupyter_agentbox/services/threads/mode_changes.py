@@ -1,6 +1,6 @@
-"""`ModeChanges`: a person is asked before a kernel's message lets its thread ask less, or another model review calls.
+"""`ModeChanges`: asks a person before a kernel's message loosens its thread's mode, or changes the reviewing model.
 
-A kernel cannot show that a person typed what it sends: code of an agent can wait until its turn is over.
+A kernel cannot prove that a person typed its message: an agent's code can wait until its turn is over.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ from jupyter_agentbox.services.calls.manager import CallManager
 from jupyter_agentbox.services.kernel_connections.agent_cells import TurnCell
 from jupyter_agentbox.services.kernel_connections.news import CallNews
 
-#: From the mode in which nothing is allowed without a rule to the one in which a model may allow it.
+#: From strictest to loosest: from nothing allowed without a rule, to a model that may allow.
 _FROM_STRICTEST: Final = (ApprovalMode.DENY_ALL, ApprovalMode.ASK, ApprovalMode.AUTO_REVIEW)
 _WHY: Final = "code of an agent could have asked for this: only a person lets a thread ask less"
 
 
 class ModeChanges:
-    """Asks, as what one message of a kernel says needs it.
+    """Asks a person about the changes in one message of a kernel.
 
     Parameters
     ----------
     calls : CallManager
-        Asks, and records.
+        Asks and records.
     cell : TurnCell
-        Where the message comes from.
+        The sender of the message.
     message_id : str
-        The id of the message.
+        The message's id.
     """
 
     def __init__(self, calls: CallManager, cell: TurnCell, message_id: str) -> None:
@@ -49,22 +49,22 @@ class ModeChanges:
         reviewer: str,
         reviewer_before: str | None = None,
     ) -> None:
-        """Ask a person if `wanted` is looser than one of the modes until now, or lets another model review calls.
+        """Ask a person if `wanted` is looser than one of the earlier modes, or lets another model review calls.
 
-        Returns if nobody has to be asked, or they allow it.
+        Return if nobody needs to be asked, or they allow it.
 
         Parameters
         ----------
         thread : str
             The thread's name, or the beginning of its id.
         wanted : ApprovalMode
-            The mode in which the notebook's next turn is to work.
+            The mode of the notebook's next turn.
         *before : ApprovalMode
             The modes that a person chose.
         reviewer : str
-            The model that reviews calls in the mode ``auto_review``.
+            The model that reviews calls in ``auto_review`` mode.
         reviewer_before : str, optional
-            The one that did until now, in a thread in which one may have.
+            The previous one, if the thread allows one.
 
         Raises
         ------
@@ -76,7 +76,7 @@ class ModeChanges:
         if not is_looser and not (is_reviewed and reviewer_before not in (None, reviewer)):
             return
         cell = self._cell
-        # No thread, so that none decides about its own mode.
+        # Without a thread, so that no thread decides about its own mode.
         origin = Origin(
             kernel_id=cell.kernel_id,
             notebook_path=cell.notebook_path,
@@ -100,16 +100,16 @@ class ModeChanges:
 
 
 def mode_elsewhere(current: Thread | None) -> ApprovalMode:
-    """Return the loosest mode of another thread that a notebook may go on with unasked, given its current one.
+    """Return the loosest mode of another thread that a notebook may switch to unasked, given its current one.
 
-    A new thread asks a person, so any may that does not ask less.
+    A new thread asks a person, so any mode that is not looser than that is fine.
     """
     is_loose = current is not None and current.approval_mode is ApprovalMode.AUTO_REVIEW
     return ApprovalMode.AUTO_REVIEW if is_loose else ApprovalMode.ASK
 
 
 class _SetMode:
-    """The `ToolCaller` of one change. What was asked is the answer: nothing of it can be edited."""
+    """The `ToolCaller` for one change. Its arguments cannot be edited."""
 
     def __init__(self, call: ToolCall) -> None:
         self._call = call

@@ -1,4 +1,4 @@
-"""Reads a notebook's cells for an agent whose person allowed that: as they were saved last."""
+"""Reads a notebook's cells, as last saved, for an agent with permission from a person."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tornado.web import HTTPError
 
 from jupyter_agentbox.core.terminal import without_controls
 
-#: Characters of one cell's source, of its outputs, and of all.
+#: Maximum length of a cell's source, in characters; below, of its outputs and of all cells.
 _SOURCE: Final = 20_000
 _OUTPUT: Final = 2_000
 _ALL: Final = 200_000
@@ -35,9 +35,9 @@ class NotebookCells:
         Parameters
         ----------
         path : str
-            The notebook, relative to the server's root.
+            The notebook's path, relative to the server's root.
         with_outputs : bool
-            Whether their outputs are told, too.
+            Whether to include outputs.
         """
         try:
             model = await ensure_async(self._contents.get(path, content=True, type="notebook"))
@@ -62,5 +62,5 @@ def _output(output: Mapping[str, Any]) -> str:
 
 
 def _joined(text: Any) -> str:
-    """Return a text of a notebook, which may be a list of its lines."""
+    """Return a notebook's text, which may be a list of lines."""
     return "".join(map(str, text)) if isinstance(text, list) else str(text)

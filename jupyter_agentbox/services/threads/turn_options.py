@@ -1,4 +1,4 @@
-"""`TurnOptions`: what the first line of a `%%agent` cell says, as the server checks it."""
+"""`TurnOptions`: the validated options in the first line of an `%%agent` cell."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from jupyter_agentbox.exceptions import ThreadError
 NAMES: Final = ("thread", "new", "mode", "model", "backend", "steps", "context")
 BACKENDS: Final = tuple(one.value for one in TurnBackend)
 CONTEXTS: Final = ("none", "cells", "outputs")
-#: Characters of a name.
+#: Maximum length of a name, in characters.
 _LONGEST: Final = 200
 
 
@@ -24,17 +24,17 @@ class TurnOptions:
     Parameters
     ----------
     thread : str or None
-        The thread to go on with, by its name or id.
+        The thread to continue, by name or id.
     is_new : bool
-        Whether to begin a new thread.
+        Whether to start a new thread.
     mode : ApprovalMode or None
-        The thread's approval mode from now on.
+        The thread's new approval mode.
     model : str or None
-        Its model from now on.
+        The thread's new model.
     backend : TurnBackend
-        How the turn is worked on.
+        The method of the turn.
     steps : int or None
-        How often the model may be asked in this turn.
+        Maximum number of requests to the model in this turn.
     context : str or None
         What the agent may read of the notebook.
     """
@@ -49,12 +49,12 @@ class TurnOptions:
 
 
 def read_options(options: JsonObject) -> TurnOptions:
-    """Read the options that a kernel sent.
+    """Validate the options sent by a kernel.
 
     Raises
     ------
     ThreadError
-        One is unknown, or its value is.
+        An option or its value is unknown.
     """
     unknown = next((name for name in options if name not in NAMES), None)
     if unknown is not None:
@@ -75,7 +75,7 @@ def read_options(options: JsonObject) -> TurnOptions:
 
 
 def read_mode(value: str) -> ApprovalMode:
-    """Read an approval mode.
+    """Parse an approval mode.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""`TurnRelay`: sends the events of a turn to the cell that asked for it."""
+"""`TurnRelay`: sends a turn's events to the cell that started it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from jupyter_agentbox.agents.threads.streams import TurnStream
 from jupyter_agentbox.protocol.messages import TurnEvent as TurnEventMessage
 from jupyter_agentbox.services.kernel_connections.agent_cells import TurnCell
 
-#: Seconds in which pieces of a message are gathered: a page redraws the message for each one that is sent.
+#: Seconds for which message deltas are batched: a page redraws the message for each one.
 GATHER: Final = 0.1
 
 
@@ -23,11 +23,11 @@ class TurnRelay:
     Parameters
     ----------
     cell : TurnCell
-        Gets them.
+        The recipient.
     message_id : str
         The id of its `StartTurn`.
     stream : TurnStream
-        Has them.
+        The source of the events.
     """
 
     def __init__(self, cell: TurnCell, message_id: str, stream: TurnStream) -> None:
@@ -37,13 +37,13 @@ class TurnRelay:
         self._position = 0
 
     async def run(self) -> None:
-        """Send what happens until the turn ends."""
+        """Send events until the turn ends."""
         while await self._stream.batch(self._position):
             if await self.send_new():
                 await asyncio.sleep(GATHER)
 
     async def send_new(self) -> bool:
-        """Send what has happened until now; return whether the last event was a piece of a message."""
+        """Send the new events; return whether the last one was a message delta."""
         last: TurnEvent | None = None
         while len(self._stream) > self._position:
             batch = await self._stream.batch(self._position)
@@ -54,12 +54,12 @@ class TurnRelay:
 
     def _send(self, event: TurnEvent) -> None:
         if isinstance(event, TurnCompleted):
-            event = replace(event, turn=replace(event.turn, items=()))  # each of them was sent
+            event = replace(event, turn=replace(event.turn, items=()))  # each of them was already sent
         self._cell.send(TurnEventMessage(id=self._message_id, event=event_to_json(event)))
 
 
 def _joined(events: Sequence[TurnEvent]) -> Iterator[TurnEvent]:
-    """Yield the events, with pieces of the same message that follow each other as one."""
+    """Yield the events, merging consecutive deltas of the same message."""
     held: AgentMessageDelta | None = None
     for event in events:
         if held is not None and isinstance(event, AgentMessageDelta) and event.item_id == held.item_id:

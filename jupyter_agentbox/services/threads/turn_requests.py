@@ -1,4 +1,4 @@
-"""`TurnRequests`: tells each turn of an agent what becomes of its requests, and pages of all."""
+"""`TurnRequests`: forwards changes of requests to the agent's turn concerned, and to pages."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from jupyter_agentbox.core.ports import Announcer
 
 
 class TurnRequests:
-    """An `Announcer` that passes the requests of a turn's code on to the turn as well.
+    """An `Announcer` that also forwards the requests of a turn's code to the turn.
 
     Parameters
     ----------
     announcer : Announcer
-        Tells the pages.
+        Notifies pages.
     """
 
     def __init__(self, announcer: Announcer) -> None:
@@ -35,7 +35,7 @@ class TurnRequests:
         self._announcer.servers_changed()
 
     def questions_changed(self) -> None:
-        """Announce that an MCP server asks a person something, or that such a question is over."""
+        """Announce that an MCP server's question was asked or has ended."""
         self._announcer.questions_changed()
 
     def grants_changed(self) -> None:

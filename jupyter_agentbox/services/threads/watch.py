@@ -1,4 +1,4 @@
-"""`TurnWatch`: follows a turn, and says when it begins to wait for a person, goes on, and ends."""
+"""`TurnWatch`: follows a turn, and reports when it waits for a person, resumes, and ends."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class TurnWatch:
 
     @property
     def state(self) -> ThreadState:
-        """Whether the turn works, or waits for a person."""
+        """Whether the turn is working, or waiting for a person."""
         return ThreadState.WAITING if self._waiting else ThreadState.WORKING
 
     async def wait(self) -> None:
