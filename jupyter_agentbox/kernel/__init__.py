@@ -1,1 +1,1 @@
-"""The side of the link that runs in the user's kernel: stdlib, comm, IPython, ipywidgets, and nothing of the server."""
+"""The kernel's end of the link: imports stdlib, comm, IPython and ipywidgets, and nothing of the server."""

@@ -1,4 +1,4 @@
-"""Whether it is known that no Jupyter server is there for this kernel, so that nothing has to wait for one."""
+"""Detects that a kernel certainly has no Jupyter server, so that nothing waits for one."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from typing import Final
 
 from jupyter_agentbox.core.notebook_runners import NO_SERVER, notebook_runner
 
-#: Where Linux tells a process's command line.
+#: Where Linux exposes processes' command lines.
 _PROCESSES: Final = Path("/proc")
 
 
 def known_absence(environment: Mapping[str, str], processes: Path = _PROCESSES) -> str:
-    """Return why no server is there, or nothing where one may be.
+    """Return why there is no server; empty if there may be one.
 
-    What started the kernel is asked for its name, not any process further up: a Jupyter server may be started by
-    anything. Its number is jupyter_client's, which also holds where a script between the two starts the kernel.
+    Only the program that started the kernel is examined, not its ancestors: anything may start a Jupyter server. Its
+    process id comes from jupyter_client, and so is right even if a script in between starts the kernel.
 
     Parameters
     ----------
     environment : mapping
-        The kernel's.
+        The kernel's environment.
     processes : Path
-        Where the system tells of processes.
+        The directory with information on processes.
     """
     if environment.get(NO_SERVER, "") not in ("", "0"):
         return f"`{NO_SERVER}` is set"
@@ -32,7 +32,7 @@ def known_absence(environment: Mapping[str, str], processes: Path = _PROCESSES) 
         return ""
     try:
         command = (processes / parent / "cmdline").read_bytes()
-    except OSError:  # another system than Linux, or it has ended
+    except OSError:  # not Linux, or the process has ended
         return ""
     runner = notebook_runner(command.decode(errors="replace").rstrip("\0").split("\0"))
     return f"`{runner}` started this kernel" if runner is not None else ""

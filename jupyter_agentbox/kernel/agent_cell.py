@@ -1,4 +1,4 @@
-"""A ``%%agent`` cell: asks the server for a turn, shows what happens in it, and runs its code."""
+"""Runs a ``%%agent`` cell: starts a turn on the server, shows its events, and runs its code."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from .variables import describe_variables
 
 
 async def run_turn(shell: Any, link: Link, prompt: str, options: JsonObject) -> None:
-    """Run a turn to its end, within the cell that asks.
+    """Run a turn to its end, within its cell.
 
     Parameters
     ----------
     shell : IPython.core.interactiveshell.InteractiveShell
         The kernel's shell.
     link : Link
-        The line to the server.
+        The link to the server.
     prompt : str
-        What the agent is asked.
+        The question or task for the agent.
     options : dict
-        As `StartTurn` has them.
+        The options, as in `StartTurn`.
 
     Raises
     ------
@@ -38,7 +38,7 @@ async def run_turn(shell: Any, link: Link, prompt: str, options: JsonObject) -> 
     KeyboardInterrupt
         It was interrupted, here or elsewhere.
     AgentBoxError
-        It did not begin.
+        It did not start.
     """
     question = StartTurn(id=uuid4().hex, prompt=prompt, options=options, cell_id=link.cells.current().cell_id)
     interrupts = Interrupts(AgentCode.blocking())
@@ -54,7 +54,7 @@ async def run_turn(shell: Any, link: Link, prompt: str, options: JsonObject) -> 
 
 
 class _Turn:
-    """Does what the server wants done."""
+    """Carries out the server's requests for a turn."""
 
     def __init__(self, shell: Any, link: Link, question: StartTurn, interrupts: Interrupts) -> None:
         self._shell = shell
@@ -89,7 +89,7 @@ def _raise_unless_completed(turn: Any) -> None:
 
 
 def _interrupt() -> KeyboardInterrupt:
-    """Return the end of a cell that was interrupted, without a traceback of this package's code."""
+    """Return the exception of an interrupted cell, without a traceback of this package's code."""
     interrupt = KeyboardInterrupt("the agent's turn was interrupted")
     interrupt.__dict__["_render_traceback_"] = lambda: ["KeyboardInterrupt: the agent's turn was interrupted"]
     return interrupt

@@ -1,6 +1,6 @@
-"""Runs an agent's code within the cell that asked the agent, as a cell runs: top-level ``await``, magics, displays.
+"""Runs an agent's code within its cell, with the features of cells: top-level ``await``, magics, displays.
 
-The shell runs it without history: `In`, `Out`, `_` and the number of executions stay the person's.
+It runs without history: `In`, `Out`, `_` and the execution count remain the person's.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from .transport import flush_streams
 
 
 class AgentCode:
-    """Runs code of one turn.
+    """Runs the code of a turn.
 
     Parameters
     ----------
     shell : IPython.core.interactiveshell.InteractiveShell
         The kernel's shell.
     cells : Cells
-        Knows the cell that runs.
+        Tracks the running cell.
     interrupts : Interrupts
-        Breaks off code.
+        Interrupts code.
     """
 
     def __init__(self, shell: Any, cells: Cells, interrupts: Interrupts) -> None:
@@ -41,16 +41,16 @@ class AgentCode:
 
     @classmethod
     def blocking(cls) -> tuple[CodeType, ...]:
-        """Return what runs while code does."""
+        """Return the code objects of the functions that run while code does."""
         return (cls._execute.__code__,)
 
     async def run(self, code: str) -> JsonObject:
-        """Run code; its outputs appear under the cell. Return what the server is told.
+        """Run code, with its outputs under the cell. Return the report for the server.
 
         Raises
         ------
         KeyboardInterrupt
-            It was interrupted, whatever it made of that.
+            It was interrupted, however it handled that.
         """
         cell = self._cells.current()
         flush_streams()
@@ -75,13 +75,13 @@ class AgentCode:
                 code, store_history=False, transformed_cell=transformed, preprocessing_exc_tuple=problem
             )
         finally:
-            shell.events.trigger("post_execute")  # plots appear now
+            shell.events.trigger("post_execute")  # shows plots now
             shell.events.trigger("post_run_cell", result)
         return result
 
     @contextmanager
     def _without_history(self, code: str) -> Iterator[None]:
-        """Keep the results of code out of `Out` and `_`, and take the code for the one whose last ``;`` counts."""
+        """Keep the results of code out of `Out` and `_`, and apply a final ``;`` of the code."""
         hook = self._shell.displayhook
         cache_size, hook.cache_size = hook.cache_size, 0
         hook.quiet = lambda: _ends_quietly(hook, code)
@@ -91,12 +91,12 @@ class AgentCode:
             del hook.quiet
             hook.cache_size = cache_size
             if hasattr(self._shell, "_last_traceback_during_displayhook"):
-                # ipykernel 7.4 takes the cell for failed if a value of it could not be displayed.
+                # ipykernel 7.4 considers the cell failed if one of its values could not be displayed.
                 self._shell._last_traceback_during_displayhook = False
 
     @contextmanager
     def _without_last_words(self) -> Iterator[None]:
-        """Show no traceback of code that is interrupted: the cell's own end says so in one line."""
+        """Suppress the traceback of interrupted code: the cell itself reports the interrupt in one line."""
         show = self._shell.showtraceback
         was_replaced = "showtraceback" in vars(self._shell)
 
@@ -116,7 +116,7 @@ class AgentCode:
 
 @contextmanager
 def _marked() -> Iterator[None]:
-    """Let code, and the processes that it starts, know that an agent runs it: there, `Agent` starts no other."""
+    """Mark this code, and processes that it starts, as run by an agent: `Agent` cannot be used there."""
     before = os.environ.get(IN_AGENT_CODE)
     os.environ[IN_AGENT_CODE] = "1"
     try:
@@ -128,7 +128,7 @@ def _marked() -> Iterator[None]:
 
 
 def _ends_quietly(hook: Any, code: str) -> bool:
-    with suppress(Exception):  # magics are no Python that can be split into tokens
+    with suppress(Exception):  # magics are not Python tokens
         return bool(hook.semicolon_at_end_of_expression(code))
     return False
 

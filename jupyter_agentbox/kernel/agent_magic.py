@@ -1,6 +1,6 @@
-"""``%%agent``, which asks an agent, and ``%agent``, which shows and manages this notebook's threads.
+"""The magics ``%%agent``, which asks an agent, and ``%agent``, which manages this notebook's threads.
 
-Nothing else of agents is imported before one of them is used.
+Other modules for agents are imported on first use.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from . import runtime
 if TYPE_CHECKING:
     from jupyter_agentbox.core.calls import JsonObject
 
-#: The commands of `%agent`.
+#: The subcommands of `%agent`.
 COMMANDS: Final = (
     *("threads", "show", "new", "resume", "fork", "name", "archive", "unarchive", "delete"),
     *("mode", "model", "usage", "stop", "help"),
 )
-#: Those whose argument is the name of a thread.
+#: Those that take the name of a thread.
 _OF_THREADS: Final = frozenset({"show", "resume", "fork", "archive", "unarchive", "delete"})
-#: Those that may wait for a person.
+#: Those that may have to ask a person.
 _MAY_ASK: Final = frozenset({"resume", "fork", "archive", "unarchive", "delete", "mode"})
 _MODES: Final = ("ask", "deny_all", "auto_review")
-#: The options of `%%agent` -> the values that they can have, where these are few.
+#: The options of `%%agent` -> their possible values, if limited.
 OPTIONS: Final[dict[str, tuple[str, ...]]] = {
     "--thread": (),
     "--new": (),
@@ -42,7 +42,7 @@ OPTIONS: Final[dict[str, tuple[str, ...]]] = {
     "--steps": (),
     "--context": ("none", "cells", "outputs"),
 }
-#: Seconds that a command may take, and a completion.
+#: Timeout of a command or a completion, in seconds.
 _WITHIN: Final = 30.0
 _COMPLETE_WITHIN: Final = 1.0
 
@@ -72,15 +72,15 @@ _FIRST_LINE: Final = re.compile(r"%%agent(?:[ \t](.*))?")
 
 
 class _Parser(argparse.ArgumentParser):
-    """Says in one line what is wrong."""
+    """Reports errors on one line."""
 
     def error(self, message: str) -> Any:
-        """Raise what a magic raises."""
+        """Raise the exception type of magics."""
         raise _usage_error(f"%%agent: {one_line(message)}. `%agent help` lists the options.")
 
 
 class AgentMagic:
-    """Ask an agent that works in this kernel: ``%%agent``, and below it what it should do. ``%agent help`` has more.
+    """Ask an agent that works in this kernel: ``%%agent``, followed by the task. See also ``%agent help``.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ class AgentMagic:
         self._shell = shell
 
     def __call__(self, line: str, cell: str | None = None) -> None:
-        """Answer a command of ``%agent``."""
+        """Run a ``%agent`` command."""
         if cell is not None:
             raise _usage_error("`%%agent` must be the first line of a cell, in a kernel with `%autoawait asyncio`.")
         words = _words(line) or ["show"]
@@ -103,7 +103,7 @@ class AgentMagic:
             print(_HELP)  # noqa: T201  # a magic prints
             return
         try:
-            # A person may be asked whether a thread may ask less.
+            # A person may be asked whether to loosen a thread's mode.
             print(_ask(command, arguments, None if command in _MAY_ASK else _WITHIN))  # noqa: T201
         except AgentBoxError as error:
             print(f"{type(error).__name__}: {error}")  # noqa: T201
@@ -114,7 +114,7 @@ class AgentMagic:
         prompt = "\n".join(filter(None, [prompt, cell.strip()]))
         if not prompt:
             raise _usage_error("%%agent: write below the first line what the agent should do.")
-        # Not at the top: loading the magic must cost a kernel's start next to nothing.
+        # Not at the top: loading the magic must not slow down a kernel's start.
         with TrustedImports():
             from .agent_cell import run_turn  # noqa: PLC0415
         try:
@@ -124,9 +124,9 @@ class AgentMagic:
             raise
 
     def transform(self, lines: list[str]) -> list[str]:
-        """Make a cell that begins with ``%%agent`` one with a top-level ``await``, which the kernel runs in its loop.
+        """Rewrite a ``%%agent`` cell as one with a top-level ``await``, which the kernel runs in its event loop.
 
-        A cell magic as such blocks the loop: in it, no code with ``await`` can run.
+        A cell magic itself blocks the loop, so that code with ``await`` could not run.
         """
         found = _FIRST_LINE.fullmatch(lines[0].rstrip()) if lines else None
         if found is None or not self._shell.autoawait:
@@ -136,13 +136,13 @@ class AgentMagic:
 
 
 def _show_no_lines_of(error: AgentBoxError) -> None:
-    """Leave out the line of the cell, which `AgentMagic.transform` wrote and no person; ``%tb`` shows it."""
+    """Hide the cell's line, which `AgentMagic.transform` wrote, from the error; ``%tb`` shows it."""
     whole = error._render_traceback_
     error.__dict__["_render_traceback_"] = lambda: whole()[-1 if sys.exc_info()[1] is error else 0 :]
 
 
 def complete(_shell: Any, event: Any) -> list[str]:
-    """Complete ``%agent``: its commands, their threads and modes."""
+    """Complete ``%agent``: subcommands, threads and modes."""
     words = event.line.split()
     is_new_word = event.line.endswith(" ")
     if len(words) < 2 or (len(words) == 2 and not is_new_word):
@@ -153,7 +153,7 @@ def complete(_shell: Any, event: Any) -> list[str]:
 
 
 def complete_options(_shell: Any, event: Any) -> list[str]:
-    """Complete the options of ``%%agent``, and their values."""
+    """Complete the options of ``%%agent`` and their values."""
     words = event.line.split()
     before = words[-1] if event.line.endswith(" ") else words[-2] if len(words) > 1 else ""
     if before == "--thread":
@@ -162,18 +162,18 @@ def complete_options(_shell: Any, event: Any) -> list[str]:
 
 
 def read_options(line: str) -> tuple[JsonObject, str]:
-    """Return the options of a ``%%agent`` line, and the words that are none.
+    """Parse a ``%%agent`` line into options and remaining words.
 
     Raises
     ------
     UsageError
-        An option is unknown or wrong.
+        An option is unknown or invalid.
     """
     found, others = _parser().parse_known_args(_words(line))
     unknown = next((word for word in others if word.startswith("--")), None)
     if unknown is not None:
         raise _usage_error(f"%%agent has no option `{one_line(unknown)}`; it has {', '.join(OPTIONS)}.")
-    # A number of 0 is a value, though it equals `False`: the server says what is wrong with it.
+    # 0 is a value, though it equals `False`: the server reports that it is invalid.
     options = {name: value for name, value in vars(found).items() if value is not None and value is not False}
     return options, " ".join(others)
 
@@ -190,7 +190,7 @@ def _parser() -> _Parser:
 
 
 def _words(line: str) -> list[str]:
-    """Split a line at spaces that are not in quotes. An apostrophe within a word is none."""
+    """Split a line at spaces outside quotes. An apostrophe within a word is not a quote."""
     return [
         double or single or plain for double, single, plain in re.findall(r"\"([^\"]*)\"|'([^']*)'(?!\S)|(\S+)", line)
     ]

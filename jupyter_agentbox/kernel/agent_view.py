@@ -1,4 +1,4 @@
-"""What a person sees of a turn under its cell: words as they come, code before its outputs, cards, the answer."""
+"""The display of a turn under its cell: messages as they arrive, code before its outputs, cards, the answer."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ from .display import Card, attempt
 from .inert_text import inert_code, inert_markdown
 from .transport import Transport
 
-#: A message is shown anew when it has grown by this part of itself: each time, the whole of it is sent.
+#: A message is redisplayed, in full, each time it has grown by this fraction.
 _GROWTH: Final = 0.05
-#: Types of items that are outputs of the cell. Calls of tools have cards of their own.
+#: Item types that are displayed as outputs. Tool calls have cards of their own.
 _SHOWN: Final = frozenset({"user_message", "agent_message", "reasoning", "code_run", "notice"})
 
 
 class TurnView:
-    """Shows the events of one turn.
+    """Displays the events of one turn.
 
     Parameters
     ----------
     transport : Transport
         Publishes outputs.
     cell : Cell
-        Where they belong.
+        The cell for the outputs.
     prompt : str
-        What the agent was asked; the cell shows it.
+        The question to the agent, shown in the cell.
     url : str
-        Where a person decides.
+        The page on which a person decides.
     """
 
     def __init__(self, transport: Transport, cell: Cell, *, prompt: str, url: str) -> None:
@@ -49,7 +49,7 @@ class TurnView:
         self._card: Card | None = None
 
     def show(self, event: Mapping[str, Any]) -> None:
-        """Show one event. The server may be of another version: what is not known is left out."""
+        """Display an event. Unknown ones are ignored, since the server's version may differ."""
         item = event.get("item")
         match event.get("type"):
             case "turn_started":
@@ -67,11 +67,11 @@ class TurnView:
                 self._show_answer()
 
     def code_starts(self) -> None:
-        """Say that the code was approved."""
+        """Display that the code was approved."""
         self._finish_card("approved")
 
     def close(self) -> None:
-        """Leave nothing that seems to wait or to run: an interrupt ends the cell before the server has said more."""
+        """Mark items in progress as ended: an interrupt ends the cell before the server reports more."""
         self._finish_card("withdrawn")
         for item_id in sorted(self._open & self._published.keys()):
             item = self._items[item_id]
@@ -112,7 +112,7 @@ class TurnView:
         self._publish(shown, is_complete=True)
 
     def _beside_outputs(self, item: dict[str, Any]) -> dict[str, Any]:
-        """Return a run of code without what stands below it: what it put out, and on the card why it was declined."""
+        """Return an item of code without what the cell already shows: its outputs, and the reason on its card."""
         is_on_card = self._card is not None and item.get("status") == "declined"
         return {**item, "text": "", "error": "" if is_on_card else item.get("error", "")}
 
@@ -128,7 +128,7 @@ class TurnView:
             attempt(card.finish, outcome)
 
     def _show_answer(self) -> None:
-        """Set the answer apart: the last message that says it is one, else the last that says nothing of itself."""
+        """Highlight the answer: the last message marked as final, or else the last without a phase."""
         said = [item for item in self._items.values() if item["type"] == "agent_message" and item["text"]]
         for phase in ("final_answer", None):
             answers = [item for item in said if item.get("phase") == phase]

@@ -1,4 +1,4 @@
-"""Arguments as plain JSON: what is sent is exactly what the server stores, shows and runs."""
+"""Conversion of arguments to plain JSON: the server stores, shows and runs exactly what is sent."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ _DEEPEST: Final = 100
 def plain_arguments(tool: str, arguments: Mapping[str, Any]) -> JsonObject:
     """Return the arguments as JSON.
 
-    Tuples become lists, mappings dicts; objects with ``tolist`` (NumPy, pandas) what that returns. Nothing else is
-    guessed at.
+    Tuples become lists, mappings dicts, and objects with ``tolist`` (NumPy, pandas) the result of that. Nothing else is
+    converted.
 
     Parameters
     ----------
     tool : str
-        ``server.tool``, for the error's text.
+        ``server.tool``, for the error message.
     arguments : mapping
-        By wire name.
+        The arguments by wire name.
 
     Raises
     ------
     ToolArgumentsError
-        With the parameter's name, if a value cannot be sent as JSON.
+        If a value cannot be sent as JSON, with the parameter's name.
     """
     result: JsonObject = {}
     for name, value in arguments.items():

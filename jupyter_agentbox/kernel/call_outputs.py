@@ -1,7 +1,7 @@
-"""Where the cards of a cell's calls go: one output for many, so that the cell's results are not behind its cards.
+"""Outputs with the cards of a cell's calls: one for many calls, so that the cards do not hide the cell's results.
 
-An output is published as a whole. While it has few lines that happens with each change; one with many is published some
-times a second, or a thousand calls that end together would send, and have each page read, a hundred thousand lines.
+An output is published as a whole: with few lines, at each change; with many, a few times per second, because otherwise
+a thousand calls that end together would make every page read a hundred thousand lines.
 """
 
 from __future__ import annotations
@@ -21,60 +21,60 @@ from .transport import Transport
 
 log = logging.getLogger(__name__)
 
-#: An output is sent anew with each change: of more calls than these, the next ones have another.
+#: Maximum number of calls per output, because it is resent with each change.
 MOST_CALLS: Final = 100
-#: An output of so many calls is published at once when it changes, a longer one within so many seconds. Only of so many
-#: has each call a widget.
+#: An output with up to this many calls is published at once when it changes, and has a widget per call; a longer one
+#: is published within the interval below, in seconds.
 FEW_CALLS: Final = 10
 PUBLISHED_WITHIN: Final = 0.1
-#: Characters of a call's line where it is one of several.
+#: Maximum length of a call's line among several, in characters.
 _ROW: Final = 300
-#: Of how many runs of cells the output is remembered. A cell that calls again after so many others begins a new one.
+#: How many cell runs' outputs are remembered. A cell that makes a call after that starts a new output.
 _MOST_CELLS: Final = 20
 
 
 class CallOutput:
-    """An output that names the requests of one or more calls, with a line of text for each.
+    """An output with a line of text for each of one or more calls' requests.
 
     Parameters
     ----------
     transport : Transport
-        Publishes it.
+        Publishes the output.
     cell : Cell
-        Where it belongs.
+        The cell for the output.
     changed : ChangedOutputs, optional
-        Has it published when it has many lines. Without it, that happens at once.
+        Publishes it later if it has many lines. Without it, changes are published at once.
     """
 
     def __init__(self, transport: Transport, cell: Cell, changed: ChangedOutputs | None = None) -> None:
         self._transport = transport
         self._cell = cell
         self._changed = changed
-        # Publishing flushes what the cell has in the place of stdout, which may be code that calls a tool.
+        # Reentrant: publishing flushes the cell's stdout replacement, which may be code that calls a tool.
         self._lock = threading.RLock()
         self._rows: dict[str, tuple[str, str]] = {}
 
     @property
     def is_full(self) -> bool:
-        """Whether no other call goes into it."""
+        """Whether it takes no further calls."""
         return len(self._rows) >= MOST_CALLS
 
     @property
     def has_few(self) -> bool:
-        """Whether it has so few calls that each is treated as if it were alone."""
+        """Whether it has few enough calls for each to be handled individually."""
         return len(self._rows) <= FEW_CALLS
 
     def put(self, request_id: str, plain: str, markup: str) -> None:
-        """Say something of a call, in the place of what was said of it before.
+        """Set the line of a call.
 
         Parameters
         ----------
         request_id : str
-            The call's request.
+            The call's approval request.
         plain, markup : str
-            What is said, as text and as HTML.
+            The line, as text and as HTML.
         """
-        with self._lock:  # calls of other threads of the cell come at the same time
+        with self._lock:  # other threads of the cell may make calls concurrently
             kind = "update_display_data" if self._rows else "display_data"
             self._rows[request_id] = plain, markup
             if self._changed is not None and not self.has_few:
@@ -83,7 +83,7 @@ class CallOutput:
                 self._publish(kind)
 
     def publish(self) -> None:
-        """Publish it as it is now."""
+        """Publish the output in its current state."""
         with self._lock:
             self._publish("update_display_data")
 
@@ -104,12 +104,12 @@ class CallOutput:
 
 
 class ChangedOutputs:
-    """Outputs that changed since they were published. They are published together, a moment after the first change.
+    """Changed outputs, published together shortly after the first change.
 
     Parameters
     ----------
     later : callable
-        Does something after a time, in any thread.
+        Calls a function after a delay, in any thread.
     """
 
     def __init__(self, later: Later) -> None:
@@ -120,14 +120,14 @@ class ChangedOutputs:
         self._timer: Timer | None = None
 
     def add(self, output: CallOutput) -> None:
-        """Have an output published soon."""
+        """Add an output to be published soon."""
         with self._lock:
             self._outputs[output] = None
             if self._timer is None:
                 self._timer = self._later(PUBLISHED_WITHIN, self._publish_in_time)
 
     def publish(self) -> None:
-        """Publish them now. When this returns it is done, also what another thread had begun."""
+        """Publish them now. On return, outputs that another thread was publishing are done, too."""
         with self._publishing:
             with self._lock:
                 outputs, self._outputs = self._outputs, {}
@@ -145,14 +145,14 @@ class ChangedOutputs:
 
 
 class CallOutputs:
-    """Knows the output of each cell's run.
+    """Holds the current output of each cell run.
 
     Parameters
     ----------
     transport : Transport
-        Publishes them.
+        Publishes the outputs.
     later : callable, optional
-        Does something after a time, in any thread.
+        Calls a function after a delay, in any thread.
     """
 
     def __init__(self, transport: Transport, *, later: Later = in_a_thread) -> None:
@@ -162,8 +162,8 @@ class CallOutputs:
         self._by_cell: OrderedDict[str, CallOutput] = OrderedDict()
 
     def of(self, cell: Cell) -> CallOutput:
-        """Return the output for the next call of a cell: the one it has, where a page shows that it changes."""
-        # Others, like a terminal, print what is displayed, and do not show what becomes of it.
+        """Return the output for a cell's next call: the existing one, if the front end shows updates."""
+        # Others, such as terminals, print displayed outputs and do not show their updates.
         if not cell.key or not cell.shows_widgets or _is_captured(cell):
             return self.alone(cell)
         with self._lock:
@@ -176,21 +176,21 @@ class CallOutputs:
             return output
 
     def alone(self, cell: Cell) -> CallOutput:
-        """Return an output for one call."""
+        """Return an output for a single call."""
         return CallOutput(self._transport, cell)
 
     def publish(self) -> None:
-        """Publish now what changed: who follows a cell stops when it has ended."""
+        """Publish changes now: a client stops following a cell once it has ended."""
         self._changed.publish()
 
     def forget(self) -> None:
-        """Have each cell begin a new output, because those that there are may have been cleared."""
+        """Start new outputs for all cells, because the existing ones may have been cleared."""
         with self._lock:
             self._by_cell.clear()
 
 
 def _is_captured(cell: Cell) -> bool:
-    """Whether code is in ``with Output():`` of ipywidgets, which shows what is displayed, and no change of it."""
+    """Whether code is in ``with Output():`` of ipywidgets, which shows displays but not their updates."""
     widgets = sys.modules.get("ipywidgets.widgets.widget")
     outputs = sys.modules.get("ipywidgets.widgets.widget_output")
     if widgets is None or outputs is None:

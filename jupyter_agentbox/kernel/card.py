@@ -1,4 +1,4 @@
-"""The approval card as a widget: its model holds a request id and nothing else, so nothing in the kernel can decide."""
+"""The approval card as a widget: its model holds only a request id, so nothing in the kernel can decide."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from traitlets import Unicode
 
 
 class ApprovalCard(DOMWidget):  # type: ignore[misc]  # ipywidgets has no types
-    """A view of one approval request; the lab extension fetches the request from the server.
+    """View of an approval request, which the lab extension fetches from the server.
 
     Parameters
     ----------
     request_id : str
-        Which request to show.
+        The request to show.
     """
 
     _view_name = Unicode("ApprovalCardView").tag(sync=True)
@@ -25,6 +25,6 @@ class ApprovalCard(DOMWidget):  # type: ignore[misc]  # ipywidgets has no types
     request_id = Unicode().tag(sync=True)
 
     def close(self) -> None:
-        """Close the widget, and its layout with it: each page keeps the model of what was not closed."""
+        """Close the widget and its layout: pages keep models that are not closed."""
         super().close()
         self.layout.close()

@@ -1,7 +1,7 @@
-"""Which cell is running, and which cell a piece of code belongs to: in tasks and in threads that outlive it too.
+"""Tracks the running cell, and the cell that code belongs to, including tasks and threads that outlive it.
 
-A task, and a thread that was given its caller's context, carry their cell in a context variable. Another thread belongs
-to the cell in whose time it was started. A pool's threads serve whichever cell runs.
+Tasks, and threads that inherit their caller's context, carry their cell in a context variable. Another thread belongs
+to the cell that was running when it was started. Threads of a pool belong to whichever cell is running.
 """
 
 from __future__ import annotations
@@ -20,45 +20,45 @@ _VSCODE: Final = "vscode-notebook-cell"
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """The request to execute a piece of code.
+    """A request to execute code.
 
     Parameters
     ----------
     parent : dict
-        The ``execute_request``; messages with this parent belong to it. Empty if there is none.
+        The ``execute_request``, which is the parent of the cell's messages. Empty if there is none.
     """
 
     parent: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def key(self) -> str:
-        """The id of the request; empty if there is none."""
+        """The request's id; empty if there is none."""
         return str(self.parent.get("header", {}).get("msg_id", ""))
 
     @property
     def cell_id(self) -> str | None:
-        """The notebook cell's id, where the front end tells it."""
+        """The notebook cell's id, if the front end sends it."""
         found = self.parent.get("metadata", {}).get("cellId")
         return found if isinstance(found, str) else None
 
     @property
     def shows_widgets(self) -> bool:
-        """Whether the front end is a page that can have the lab extension: JupyterLab or Notebook 7."""
+        """Whether the front end can have the lab extension: JupyterLab or Notebook 7."""
         return self.cell_id is not None and not self.cell_id.startswith(_VSCODE)
 
 
 _current: ContextVar[Cell | None] = ContextVar("jupyter_agentbox_cell", default=None)
-#: Whether this code runs within a cell as if it were one.
+#: Whether this code runs within a cell as if it were a cell itself.
 _is_within: ContextVar[bool] = ContextVar("jupyter_agentbox_within_cell", default=False)
 
 
 class Cells:
-    """Follows the cells of one kernel.
+    """Tracks the cells of one kernel.
 
     Parameters
     ----------
     parent : callable
-        Returns the parent message of the shell channel: ``kernel.get_parent("shell")``.
+        Returns the shell channel's parent message: ``kernel.get_parent("shell")``.
     """
 
     def __init__(self, parent: Callable[[], Mapping[str, Any]]) -> None:
@@ -70,12 +70,12 @@ class Cells:
 
     @property
     def is_within(self) -> bool:
-        """Whether the calling code runs within a cell as if it were one: its start and end are not the cell's."""
+        """Whether the calling code runs within a cell, so that its start and end are not the cell's."""
         return _is_within.get()
 
     @contextmanager
     def within(self) -> Iterator[None]:
-        """Run code within a cell as if it were one."""
+        """Run code within a cell as if it were a cell itself."""
         token = _is_within.set(True)
         try:
             yield
@@ -83,7 +83,7 @@ class Cells:
             _is_within.reset(token)
 
     def started(self) -> None:
-        """Note that a cell starts, in the context that will run it."""
+        """Record that a cell starts, in the context that will run it."""
         cell = Cell(self._parent())
         self._place_threads(self._last)
         _current.set(cell)
@@ -92,7 +92,7 @@ class Cells:
             self._running[cell.key] = cell
 
     def ended(self) -> Cell:
-        """Note that the cell ended, before the kernel says that it is idle; return the cell."""
+        """Record that the cell ended, before the kernel becomes idle; return the cell."""
         cell = Cell(self._parent())
         self._place_threads(cell)
         _current.set(None)
@@ -101,7 +101,7 @@ class Cells:
         return cell
 
     def current(self) -> Cell:
-        """Return the cell that the calling code belongs to."""
+        """Return the cell of the calling code."""
         cell = _current.get()
         if cell is not None:
             return cell
@@ -111,7 +111,7 @@ class Cells:
         return cell if cell is not None else Cell(self._parent())
 
     def while_running(self, act: Callable[[Cell], None]) -> None:
-        """Call `act` with the cell that runs; not at all if none does. No cell ends meanwhile."""
+        """Call `act` with the running cell, if any, which cannot end meanwhile."""
         with self._lock:
             if self._running:
                 act(next(reversed(self._running.values())))

@@ -1,4 +1,4 @@
-"""What code printed, displayed and returned, for the model that wrote it. What people see stays as it is."""
+"""Captures the output of code for the model that wrote it, without changing what people see."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from typing import Any, Final
 from jupyter_agentbox.core.terminal import final_text, without_controls
 from jupyter_agentbox.protocol.messages import CARD_MIME_TYPE, ITEM_MIME_TYPE, MAX_CODE_TEXT
 
-#: Characters that are kept of a text: its beginning, and as much of its end.
+#: How many characters of a text's beginning, and of its end, are kept.
 _HALF: Final = MAX_CODE_TEXT // 4
-#: Characters of a traceback that are kept: its end.
+#: How many characters of a traceback's end are kept.
 _TRACEBACK: Final = 4_000
 
 
 class CodeOutput:
-    """Collects what a piece of code puts out, from any thread.
+    """Collects the output of code, from any thread.
 
     Attributes
     ----------
     images : int
-        How many images it displayed.
+        Number of displayed images.
     """
 
     def __init__(self) -> None:
@@ -38,7 +38,7 @@ class CodeOutput:
 
     @property
     def text(self) -> str:
-        """What it printed, displayed and returned, in order; of a long text the beginning and the end."""
+        """Printed, displayed and returned text, in order; shortened in the middle if long."""
         with self._lock:
             gap = [f"\n[… {self._left_out:,} characters left out …]\n"] if self._left_out else []
             whole = "".join([*self._head, *gap, *self._tail])
@@ -50,7 +50,7 @@ class CodeOutput:
         return self._error
 
     def add(self, kind: str, content: Mapping[str, Any]) -> None:
-        """Take an output message."""
+        """Add an output message."""
         with self._lock:
             if kind == "stream":
                 self._add(str(content.get("text", "")))
@@ -62,7 +62,7 @@ class CodeOutput:
 
     def _add_display(self, data: Mapping[str, Any]) -> None:
         if CARD_MIME_TYPE in data or ITEM_MIME_TYPE in data:
-            return  # ours, for the person
+            return  # our own, for the person
         self.images += any(str(kind).startswith("image/") for kind in data)
         text = data.get("text/plain", data.get("text/markdown"))
         if text is not None:
@@ -88,22 +88,22 @@ class CodeOutput:
 
 @contextmanager
 def collected(session: Any, request_id: str) -> Iterator[CodeOutput]:
-    """Collect what is put out under one cell while the block runs.
+    """Collect the outputs of one cell within the context.
 
-    All outputs of a kernel, of its streams, its displays and its errors, are sent by its session.
+    The kernel's session sends all of its outputs: streams, displays and errors.
 
     Parameters
     ----------
     session : jupyter_client.session.Session
-        The kernel's.
+        The kernel's session.
     request_id : str
-        The id of the request that runs the cell.
+        Id of the cell's execute request.
     """
     output = CodeOutput()
     send = session.send
 
     def send_and_note(stream: Any, message: Any, content: Any = None, parent: Any = None, **more: Any) -> Any:
-        with suppress(Exception):  # whatever a message looks like, it is sent
+        with suppress(Exception):  # any message must still be sent
             is_whole = isinstance(message, Mapping)
             under = message.get("parent_header") if is_whole else parent
             if _id_of(under) == request_id:

@@ -1,4 +1,4 @@
-"""What code of a `CodeService` finds in the kernel before it runs, and what it leaves: nothing, and `results`."""
+"""The kernel's namespace before and after code of a `CodeService`: cleared, and the value of `results`."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from IPython import get_ipython
 
 from jupyter_agentbox.protocol.notebook import RESULTS_MIME_TYPE
 
-#: How deep `results` may be nested; what is deeper is told as text.
+#: Maximum nesting depth of `results`; deeper values are given as text.
 _MOST_LEVELS: Final = 20
-#: Characters of what is told as text.
+#: Maximum length of a value given as text, in characters.
 _MOST_CHARACTERS: Final = 10_000
 
 
 def begin() -> None:
-    """Forget all names that code before this one has made."""
+    """Clear the names that earlier code defined."""
     shell: Any = get_ipython()
     for name in [name for name in shell.user_ns if name not in shell.user_ns_hidden]:
         del shell.user_ns[name]
 
 
 def publish() -> None:
-    """Show what `results` is, for the process that asks."""
+    """Display the value of `results`, for the calling process."""
     shell: Any = get_ipython()
     found = shell.user_ns.get("results")
     answer = {
@@ -35,9 +35,9 @@ def publish() -> None:
 
 
 def as_json(value: Any, level: int = 0) -> Any:
-    """Return a value as JSON: numbers of NumPy as numbers, arrays and columns as lists, times as ISO 8601, else text.
+    """Return a value as JSON: NumPy numbers as numbers, arrays and columns as lists, times as ISO 8601, else text.
 
-    A number that JSON does not have (a NaN, an infinity) is ``None``.
+    Numbers that JSON cannot represent (NaN, infinities) become ``None``.
     """
     if value is None or isinstance(value, bool | str):
         return value

@@ -1,4 +1,4 @@
-"""The card under the cell: shown while a person is asked, one line afterwards."""
+"""The card under a cell: shown while a person is asked, then replaced by one line."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ log = logging.getLogger(__name__)
 
 
 class Card:
-    """What one request has in an output.
+    """The card of one request in an output.
 
     Parameters
     ----------
     output : CallOutput
-        The output.
+        The output with the card.
     what : str
         ``server.tool``, untrusted.
     request_id : str
-        The request.
+        The approval request.
     cell : Cell
-        Where the output belongs.
+        The output's cell.
     """
 
     def __init__(self, output: CallOutput, *, what: str, request_id: str, cell: Cell) -> None:
@@ -47,17 +47,17 @@ class Card:
         self._widget: ApprovalCard | None = None
 
     def show(self, url: str) -> None:
-        """Say what waits and where to decide.
+        """Show what waits and where to decide.
 
         Parameters
         ----------
         url : str
-            The server's page for people, or on a Hub only its path; empty if it is not known.
+            The server's page for decisions, or on a Hub only its path; empty if unknown.
         """
         self._show("is waiting for approval. Allow, edit or reject it", url)
 
     def show_question(self, url: str) -> None:
-        """Say that the call runs and its server is waiting for an answer, the user's or another's, and where to look.
+        """Show that the running call's server waits for an answer, the user's or another's, and where to give it.
 
         Parameters
         ----------
@@ -76,36 +76,36 @@ class Card:
             f"{self._what} {what} {place}.",
             f"<b>{html.escape(self._what)}</b> {what} {link if where else place}.",
         )
-        # The output names the request, not the widget's view: a page without the lab extension prefers a view to the
-        # text, and shows an error in its place.
-        if self._cell.shows_widgets and self._output.has_few:  # each page is told of each widget
+        # The output contains the request, not the widget's view: a page without the lab extension would prefer the view
+        # to the text, and show an error.
+        if self._cell.shows_widgets and self._output.has_few:  # every page is notified of every widget
             self._widget = _new_widget(self.request_id)
 
     def finish(self, outcome: str) -> None:
-        """Replace the card by what it was about and one line, which stay in the saved notebook."""
+        """Replace the card by a description and one line, which remain in the saved notebook."""
         self.finish_with(f"{self._what}: {one_line(outcome, 1000)}")
 
     def finish_with(self, line: str) -> None:
-        """Replace the card by one line, which stays in the saved notebook."""
+        """Replace the card by one line, which remains in the saved notebook."""
         self._output.put(self.request_id, line, html.escape(line))
         if self._widget is not None:
             self._widget.close()
 
 
 def _is_link(url: str) -> bool:
-    """Whether it is the address of a page, or the path of one on the same host."""
+    """Whether it is a page's URL, or a path on the same host."""
     return url.startswith(("http://", "https://")) or (url.startswith("/") and not url.startswith("//"))
 
 
 def say(transport: Transport, line: str, cell: Cell) -> None:
-    """Print a line under a cell, for its code's author, person or model: whatever the code does with what it prints."""
+    """Print a line under a cell, for the author of its code, even if the code redirects its output."""
     transport.publish("stream", {"name": "stdout", "text": f"{line}\n"}, cell)
 
 
 def attempt(step: Callable[..., None], *arguments: object) -> None:
-    """Show something; if that fails, say so in the log and go on: the call does not depend on its card.
+    """Run a display function; log errors and continue, because the call does not depend on its card.
 
-    An interrupt waits for the end of it: in the middle it would leave half a card, or half of ipywidgets imported.
+    An interrupt is deferred: midway it would leave an incomplete card, or a partial import of ipywidgets.
     """
     with _interrupts_held():
         try:
@@ -131,7 +131,7 @@ def _interrupts_held() -> Iterator[None]:
 
 
 def _new_widget(request_id: str) -> ApprovalCard | None:
-    with TrustedImports():  # the cell has not asked for ipywidgets
+    with TrustedImports():  # the cell did not import ipywidgets
         try:
             from .card import ApprovalCard  # noqa: PLC0415  # ipywidgets is slow to import, and may be missing
         except ImportError:

@@ -1,4 +1,4 @@
-"""The line that stays in a notebook of a call about which a person was asked: what ran, who decided, and when."""
+"""The line saved in a notebook for a call that asked a person: what ran, who decided, and when."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from jupyter_agentbox.core.text import one_line
 
 from .results import comment_of
 
-#: Characters of what was asked, where something else ran; of a reason, and of a name.
+#: Maximum length, in characters, of the requested arguments if edited ones ran; below, of a reason and of a name.
 _ASKED: Final = 200
 _REASON: Final = 500
 _NAME: Final = 80
@@ -28,26 +28,26 @@ def ending_line(what: str, asked: Mapping[str, Any], record: object, outcome: st
     what : str
         ``server.tool``, untrusted.
     asked : mapping
-        The arguments with which the code called.
+        The arguments as requested by the code.
     record : object
-        What the server said of the request: see `services.kernel_connections.records`. An older server says nothing.
+        The server's record of the request: see `services.kernel_connections.records`. Older servers send none.
     outcome : str
-        How it ended, for a call that was not simply allowed and done; may have the words of people and servers.
+        The outcome, unless the call was simply allowed and succeeded; may contain text of people and servers.
     has_run : bool
-        Whether the tool answered, and with no error.
+        Whether the tool answered without an error.
     """
     known: JsonObject = record if isinstance(record, dict) else {}
     call = _call(what, asked, known)
     sign = "✓" if has_run else "✗"
     decision, review = _decision(known), _review(known)
-    # That it ran is what the sign says, and that it was allowed; that it did not is what was said at the Hub.
+    # The sign shows that it was allowed and ran; the Hub's text says that it did not run.
     is_said = (has_run and (decision or review)) or review.endswith(_NOT_RUN)
     parts = [*_edits(asked, known), *decision, review, "" if is_said else one_line(outcome, _REASON)]
     return f"{sign} {call} — {', '.join(filter(None, parts))}"
 
 
 def comment_line(what: str, record: object) -> str:
-    """Return the line in which the code is told what the person who allowed a call wrote; empty if nothing.
+    """Return the line with an approver's comment for the code; empty if there is none.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ def _call(what: str, asked: Mapping[str, Any], record: JsonObject) -> str:
 
 
 def _edits(asked: Mapping[str, Any], record: JsonObject) -> list[str]:
-    """Say what the code asked for, if something else ran."""
+    """Describe the requested arguments, if edited ones ran."""
     if not record.get("is_edited"):
         return []
     edited = record.get("arguments")
@@ -90,12 +90,12 @@ def _decision(record: JsonObject) -> list[str]:
 
 
 def _review(record: JsonObject) -> str:
-    """Say what those answered whom the Hub service asked; empty if it asked nobody."""
+    """Describe the answers of those whom the Hub service asked; empty if it asked nobody."""
     hub = record.get("hub")
     text = hub.get("text") if isinstance(hub, dict) else None
     if not isinstance(hub, dict) or not isinstance(text, str):
         return ""
-    if hub.get("status") == "pending":  # the call ended, however that was, and its text is of before
+    if hub.get("status") == "pending":  # the call has ended, so its text is outdated
         return "not yet answered at the Hub"
     return f"at the Hub {one_line(text, _REASON)}{'' if hub.get('status') == 'approved' else _NOT_RUN}"
 

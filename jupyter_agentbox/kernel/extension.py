@@ -1,4 +1,4 @@
-"""Loads the kernel side into a shell: the magics, and what follows the cells. The link is made at first use."""
+"""Loads the kernel's end into a shell: magics and cell tracking. The link is created on first use."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .magics import agentbox, complete
 
 
 def load(shell: Any) -> None:
-    """Load the kernel side. Loading it again changes nothing.
+    """Load the kernel's end. Loading again changes nothing.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ def load(shell: Any) -> None:
 
 
 def unload(shell: Any) -> None:
-    """Remove the magics; the link stays, for it serves the modules that code holds."""
+    """Remove the magics; the link remains, for modules that code holds."""
     shell.magics_manager.magics["line"].pop("agentbox", None)
     shell.magics_manager.magics["line"].pop("agent", None)
     magic = shell.magics_manager.magics["cell"].pop("agent", None)

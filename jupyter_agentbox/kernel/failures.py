@@ -1,4 +1,4 @@
-"""The server's failures as exceptions, each with a text that says what to do."""
+"""Exceptions for the server's failures, with messages that say what to do."""
 
 from __future__ import annotations
 
@@ -48,17 +48,17 @@ _NOT_TAKEN: Final = (
 
 
 def not_in_kernel() -> NoServerError:
-    """Return the error of a process that is no kernel."""
+    """Return the error for a process that is not a kernel."""
     return NoServerError(_NO_KERNEL)
 
 
 def no_answer(seconds: float, problem: str = "") -> NoServerError:
-    """Return the error of a kernel that no server answers, with what was wrong with the messages that did come."""
+    """Return the error for a kernel without an answering server, with any problem in messages that did arrive."""
     return NoServerError(_NO_ANSWER.format(seconds=seconds, problem=_version_hint(problem)))
 
 
 def no_server(why: str, problem: str = "") -> NoServerError:
-    """Return the error of a kernel that is known to have no server, and why that is known."""
+    """Return the error for a kernel that is known to have no server, with the reason."""
     return NoServerError(_NO_SERVER.format(why=why, problem=_version_hint(problem)))
 
 
@@ -72,33 +72,33 @@ def _version_hint(problem: str) -> str:
 
 
 def server_lost(what: str, seconds: float) -> NoServerError:
-    """Return the error of a request whose server fell silent."""
+    """Return the error for a request whose server fell silent."""
     return NoServerError(_LOST.format(what=what, seconds=seconds))
 
 
 def server_restarted(what: str) -> ToolCallInterruptedError:
-    """Return the error of a request that the server no longer knows."""
+    """Return the error for a request that the server no longer knows."""
     return ToolCallInterruptedError(_RESTARTED.format(what=what))
 
 
 def turn_lost(seconds: float) -> NoServerError:
-    """Return the error of an agent's turn whose server fell silent."""
+    """Return the error for an agent's turn whose server fell silent."""
     why = f"the agentbox server has not answered for {seconds:g} s"
     return NoServerError(_TURN_CUT_OFF.format(why=why))
 
 
 def turn_cut_off() -> ToolCallInterruptedError:
-    """Return the error of an agent's turn that the server no longer knows."""
+    """Return the error for an agent's turn that the server no longer knows."""
     return ToolCallInterruptedError(_TURN_CUT_OFF.format(why="the Jupyter server was restarted"))
 
 
 def not_taken(what: str) -> ToolCallInterruptedError:
-    """Return the error of a message that a server, which answers, does not take."""
+    """Return the error for a message that a responding server does not accept."""
     return ToolCallInterruptedError(_NOT_TAKEN.format(what=what))
 
 
 def error_of(failure: Failure) -> AgentBoxError:
-    """Rebuild what the server raised; an unknown code gives an `AgentBoxError`."""
+    """Rebuild the server's exception; an unknown code becomes an `AgentBoxError`."""
     cls = ERRORS_BY_CODE.get(failure.code, AgentBoxError)
     keywords: dict[str, Any] = {"request_id": failure.request_id}
     details = failure.details

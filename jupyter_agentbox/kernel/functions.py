@@ -1,4 +1,4 @@
-"""What generated modules are made of: functions that send their arguments, and defaults that are shown but not sent."""
+"""Runtime of generated modules: functions that send their arguments, and defaults that are shown but not sent."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from . import runtime
 
 
 class Default:
-    """A default of a tool's schema: shown in the signature, never sent. The server applies it.
+    """A schema's default: shown in the signature, but applied by the server, never sent.
 
     Parameters
     ----------
@@ -36,12 +36,12 @@ class _NotGiven(Default):
         return "<not sent>"
 
 
-#: The default of a parameter whose schema has none: nothing is sent. An explicit ``None`` is sent.
+#: Default of a parameter whose schema has none; not sent. An explicit ``None`` is sent.
 NOT_GIVEN: Final = _NotGiven(None)
 
 
 class Caller:
-    """Calls the tools of one server; each generated module has one.
+    """Calls the tools of one server; one per generated module.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ class Caller:
 
     def __call__(self, tool: str, arguments: Mapping[str, Any]) -> Any:
         """Call the tool, wait, and return its value."""
-        __tracebackhide__ = True  # a rejection's traceback is about the cell
+        __tracebackhide__ = True  # the traceback of a rejection ends at the cell
         return runtime.link().call(self.server, tool, given(arguments)).value
 
     async def call_async(self, tool: str, arguments: Mapping[str, Any]) -> Any:
@@ -68,9 +68,9 @@ class Caller:
         return runtime.link().call(self.server, tool, given(arguments))
 
     def tool(self, function: FunctionType) -> FunctionType:
-        """Give a generated function its variants ``.aio`` (to await) and ``.raw`` (the whole result).
+        """Add the variants ``.aio`` (awaitable) and ``.raw`` (the whole result) to a generated function.
 
-        They are the same code with another ``_call``, so signature, checks and documentation are the same.
+        They are the same code with another ``_call``, and so have the same signature, checks and documentation.
         """
         variants = {"aio": self.call_async, "raw": self.call_raw}
         for name, call in variants.items():
@@ -79,7 +79,7 @@ class Caller:
 
 
 def given(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments that were given: those that are not still a `Default`."""
+    """Return the arguments that were given: those that are not a `Default`."""
     return {name: value for name, value in arguments.items() if not isinstance(value, Default)}
 
 

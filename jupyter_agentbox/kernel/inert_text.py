@@ -1,7 +1,7 @@
-"""What an agent says, as Markdown that loads nothing by itself, holds no markup of its own and steers no terminal.
+"""Makes an agent's text safe as Markdown: nothing is loaded automatically, no HTML, no terminal control.
 
-The text is untrusted: a model repeats what it read in a tool's answer. A page would load an image's address as soon as
-it shows the text, and so tell the address what it carries.
+The text is untrusted: a model repeats what it read in a tool's result. A page would load an image's URL as soon as it
+shows the text, and so leak the data in that URL.
 """
 
 from __future__ import annotations
@@ -12,28 +12,28 @@ from typing import Final
 from jupyter_agentbox.core.terminal import without_controls
 from jupyter_agentbox.core.text import fenced
 
-#: Has no width and lets no line break: between two characters, neither Markdown nor HTML takes them for one sign.
+#: Zero-width and non-breaking: between two characters, it keeps Markdown and HTML from reading them as one token.
 _WORD_JOINER: Final = "\u2060"
 
-#: What is broken up, after its first sign or signs.
+#: Active syntax, to be broken up after its first characters.
 _ACTIVE: Final = re.compile(
-    # where an image begins, and where a tag or a comment of HTML does
+    # the start of an image, or of an HTML tag or comment
     r"!(?=\[)"
     r"|<(?=[A-Za-z/!?])"
-    # a link, or what it refers to, that leads neither to a web page nor to a mail address: a script, for one
+    # a link, or a link definition, to anything but a web page or a mail address, such as a script
     r"|\](?=[(:]\s*(?!https?://|mailto:)(?:<[^>\n]*|[^\s)]*)[:&\\])"
-    # a command of TeX that links, styles or loads, and what can name such a command otherwise:
+    # a TeX command that links, styles or loads, or gives such a command another name:
     # https://docs.mathjax.org/en/latest/input/tex/extensions/
     r"|\\(?=(?:bbox|class|csname|cssId|data|enclose|href|includegraphics|mmlToken|require|style|texttip|toggle|unicode"
     r"|url)(?![A-Za-z])|html)"
-    # the fence of a diagram, which can name images
+    # the fence of a diagram, which can contain images
     r"|(?:`{3,}|~{3,})[^\S\n]*(?=mermaid)",
     re.IGNORECASE,
 )
 
 
 def inert_markdown(text: str) -> str:
-    """Return Markdown that shows the text's words, lists, tables and code, and nothing that is loaded or runs.
+    """Return Markdown with the same words, lists, tables and code, but nothing that loads or runs.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ def inert_markdown(text: str) -> str:
 
 
 def inert_code(code: str) -> str:
-    """Return code as a block in Markdown. Nothing in the code ends it.
+    """Return code as a Markdown block that it cannot end.
 
     Parameters
     ----------

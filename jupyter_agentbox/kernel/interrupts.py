@@ -1,7 +1,7 @@
-"""`Interrupts`: lets an interrupt end a cell that runs in the kernel's loop at once, whatever it waits for.
+"""`Interrupts`: makes an interrupt end a cell in the kernel's event loop at once, whatever it waits for.
 
-ipykernel answers an interrupt of such a cell by cancelling its task, in a callback of its loop. The loop gets to that
-when code that blocks has returned, and when something wakes it: a signal alone does not.
+ipykernel handles an interrupt of such a cell by cancelling its task, in a callback of its loop. The loop gets there
+only when blocking code has returned, and something wakes it: a signal alone does not.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from typing import Any, Self
 
 
 class Interrupts:
-    """A context in which code that blocks is broken off with `KeyboardInterrupt`, and a loop that waits is woken.
+    """A context in which an interrupt raises `KeyboardInterrupt` in blocking code, and wakes a waiting loop.
 
     Parameters
     ----------
     blocking : collection of CodeType
-        The functions below which code may block: while one of them runs, it is broken off.
+        Functions below which code may block: while one of them runs, it is interrupted.
 
     Attributes
     ----------
     count : int
-        How many interrupts there were.
+        Number of interrupts so far.
     """
 
     def __init__(self, blocking: Collection[CodeType]) -> None:
@@ -65,4 +65,4 @@ class Interrupts:
 
 
 def _wake() -> None:
-    """Do nothing: the loop looks at what waits for it."""
+    """Do nothing, except wake the loop."""

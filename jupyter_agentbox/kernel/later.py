@@ -1,4 +1,4 @@
-"""Does something after a time."""
+"""Delayed calls."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from typing import Protocol
 
 
 class Timer(Protocol):
-    """Something that will be done after a time."""
+    """A scheduled call."""
 
     def cancel(self) -> None:
-        """Do it no more, if it was not done yet."""
+        """Cancel the call, if it has not been made."""
 
 
-#: Does something after so many seconds.
+#: Calls a function after a delay in seconds.
 Later = Callable[[float, Callable[[], None]], Timer]
 
 
 def in_a_thread(seconds: float, act: Callable[[], None]) -> Timer:
-    """Do something after a time, in a thread of its own: the one that runs cells may be blocked meanwhile."""
+    """Call a function after a delay, in a separate thread: the one that runs cells may be blocked."""
     timer = threading.Timer(seconds, act)
     timer.daemon = True
     timer.start()

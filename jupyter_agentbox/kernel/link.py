@@ -1,4 +1,4 @@
-"""The kernel's end of the link: sends requests, waits for their answers, and notices when nobody answers."""
+"""The kernel's end of the link: sends requests, waits for answers, and detects that nobody answers."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ from .withdrawals import Withdrawals
 
 log = logging.getLogger(__name__)
 
-#: What a card says when its call ends, by the failure's code; an approved call that failed has none of these.
+#: Failure code -> a card's final line; an approved call that failed has none.
 _ENDINGS: Final = {
     "rejected": "did not run",
     "expired": "expired: nobody decided in time, did not run",
@@ -74,12 +74,12 @@ _ENDINGS: Final = {
 }
 
 
-#: Bytes of the largest arguments; the rest of a message is names and ids.
+#: Maximum size of arguments in bytes; the rest of a message is names and ids.
 _MOST_BYTES: Final = MAX_MESSAGE - 100_000
-#: A server says that it does not know a message: once may be because the two crossed.
+#: How often the server must report a message as unknown: a single report may have crossed with the message.
 _UNKNOWN_TWICE: Final = 2
 
-#: Does what the server wants done for a turn.
+#: Carries out the server's requests for a turn.
 Act = Callable[[TurnNews], Awaitable[None]]
 
 
@@ -89,15 +89,15 @@ class Link:
     Parameters
     ----------
     transport : Transport
-        The way out and in.
+        The transport of messages.
     cells : Cells
-        Knows whose code calls.
+        Tracks the cell of the calling code.
     patience : Patience
-        How long to wait for what.
+        Timeouts.
     alone : str
-        Why it is known that no server is there. It is known until a server speaks.
+        Why there is known to be no server; this holds until a server answers.
     clock : callable
-        Seconds, monotonic.
+        Monotonic clock, in seconds.
     """
 
     def __init__(
@@ -111,7 +111,7 @@ class Link:
     ) -> None:
         self.patience = patience or Patience()
         self.welcome: Welcome | None = None
-        #: What was wrong with the configuration of the MCP servers when they were listed last.
+        #: Problems in the MCP servers' configuration, as last listed.
         self.problems: list[str] = []
         self.transport = transport
         self.cells = cells
@@ -134,14 +134,14 @@ class Link:
         server, tool : str
             Wire names.
         arguments : mapping
-            By wire name; just these are sent.
+            By wire name; exactly these are sent.
 
         Raises
         ------
         AgentBoxError
-            Anything that `jupyter_agentbox.exceptions` has.
+            Any error in `jupyter_agentbox.exceptions`.
         """
-        __tracebackhide__ = True  # tracebacks are about the cell, not about this
+        __tracebackhide__ = True  # tracebacks end at the cell
         cell = self.cells.current()
         return _outcome(f"{server}.{tool}", self.ask(_call(server, tool, arguments, cell), cell=cell))
 
@@ -152,25 +152,25 @@ class Link:
         return _outcome(f"{server}.{tool}", await self._ask_async(_call(server, tool, arguments, cell), cell))
 
     async def run_turn(self, question: StartTurn, act: Act) -> Reply:
-        """Ask for a turn of an agent, and do what it wants done until it ends. Cancelling the task ends the turn.
+        """Start an agent's turn, and carry out its requests until it ends. Cancelling the task interrupts it.
 
         Parameters
         ----------
         question : StartTurn
-            What the agent is asked.
+            The question to the agent.
         act : callable
-            Shows what happens, and runs code; awaited before anything else of the turn is looked at.
+            Shows events and runs code; awaited before the turn's next message is handled.
 
         Raises
         ------
         AgentBoxError
-            The turn did not begin, or nobody knows of it any more.
+            The turn did not start, or is no longer known to the server.
         """
         __tracebackhide__ = True
         return await self._ask_async(question, self.cells.current(), act)
 
     def tell(self, message: CodeRan) -> None:
-        """Say what became of code."""
+        """Send a report on code."""
         self._send(message)
 
     async def _ask_async(self, question: Question, cell: Cell, act: Act | None = None) -> Reply:
@@ -179,7 +179,7 @@ class Link:
         loop = asyncio.get_running_loop()
 
         def deliver(answer: ServerAnswer | None) -> None:
-            with suppress(RuntimeError):  # the loop was closed, so nobody waits any more
+            with suppress(RuntimeError):  # the loop is closed, so nobody waits
                 loop.call_soon_threadsafe(inbox.put_nowait, answer)
 
         pending = PendingRequest(question=question, deliver=deliver, cell=cell)
@@ -209,7 +209,7 @@ class Link:
         return _list(self.ask(ListPending(id=uuid4().hex), within=within), "approvals")
 
     def get_module(self, server: str, *, within: float | None = None) -> JsonObject:
-        """Return the source of a server's module, and its tools; starts the server if need be."""
+        """Return the source of a server's module, and its tools, starting the server if necessary."""
         return self.ask(GetModule(id=uuid4().hex, server=server), within=within).content
 
     def ask(self, question: Question, *, cell: Cell | None = None, within: float | None = None) -> Reply:
@@ -231,7 +231,7 @@ class Link:
                 return reply
 
     def receive(self, data: Any) -> None:
-        """Take a message of the server, in any thread."""
+        """Handle a message of the server, in any thread."""
         try:
             message = from_server(data)
         except MessageError as problem:
@@ -252,16 +252,16 @@ class Link:
             self._pending.receive(message)
 
     def outputs_cleared(self) -> None:
-        """Note that code has cleared the outputs of its cell, and with them those of its calls."""
+        """Record that code cleared the outputs of its cell, including those of its calls."""
         self._outputs.forget()
 
     def cell_ended(self) -> None:
-        """Say now, before the kernel says that it is idle, what became of the calls of a cell."""
+        """Publish the final state of a cell's calls, before the kernel becomes idle."""
         self._withdrawals.tell()
         attempt(self._outputs.publish)
 
     def cell_interrupted(self, cell: Cell) -> None:
-        """End the waits of a cell's other threads and tasks: whoever interrupted the cell meant them too."""
+        """End the waits of a cell's other threads and tasks, which the interrupt also applies to."""
         withdrawn = self._pending.of_cell(cell)
         for pending in withdrawn:
             message = f"the request for `{pending.what}` was withdrawn because its cell was interrupted"
@@ -269,9 +269,9 @@ class Link:
         self._withdrawals.add(pending.question.id for pending in withdrawn)
 
     def _exchange(self, pending: PendingRequest) -> Generator[float, ServerAnswer | None, Reply]:
-        """One request from the first message to the last, whoever does the waiting.
+        """Run a request from its first message to its last, for any way of waiting.
 
-        Yields how many seconds to wait for an answer; takes the answer, or ``None`` if none came.
+        Yields how many seconds to wait for an answer; receives the answer, or ``None`` if there is none.
         """
         __tracebackhide__ = True
         if os.getpid() != self._process:
@@ -288,7 +288,7 @@ class Link:
                     case None:
                         self._tend(pending)
                     case Waiting() | Asked() if card is None:
-                        # It is known before it is shown: an interrupt may come while it is.
+                        # Registered before it is shown: an interrupt may come while it is.
                         card = self._card(pending, answer.request_id)
                         self._show(card, answer)
                     case Reply():
@@ -312,12 +312,12 @@ class Link:
 
     def _card(self, pending: PendingRequest, request_id: str) -> Card:
         pending.request_id = request_id
-        # What code of an agent does stands in the order in which it happens.
+        # The outputs of an agent's code appear in the order in which they occur.
         output = (self._outputs.alone if self.cells.is_within else self._outputs.of)(pending.cell)
         return Card(output, what=pending.what, request_id=request_id, cell=pending.cell)
 
     def _show(self, card: Card, answer: Waiting | Asked) -> None:
-        """Show the card of a request that waits, or of a call whose server asks something."""
+        """Show the card of a pending request, or of a call whose server asks something."""
         show = card.show if isinstance(answer, Waiting) else card.show_question
         attempt(show, self.welcome.url if self.welcome else "")
 
@@ -341,7 +341,7 @@ class Link:
         return seconds if pending.give_up_at is None else max(0.0, min(seconds, pending.give_up_at - self._clock()))
 
     def _tend(self, pending: PendingRequest) -> None:
-        """Do what silence asks for: give up, repeat, ping."""
+        """React to silence: give up, repeat, or ping."""
         if pending.sent_at is None:
             self._send_unless_alone(pending)
             return
@@ -369,15 +369,15 @@ class Link:
 
     def _send_unless_alone(self, pending: PendingRequest) -> None:
         if self._alone:
-            # A server that came later would run what nobody waits for any more: the question is never sent.
+            # A server that appears later would run a call for which nobody waits: never send it.
             raise no_server(self._alone, self._problem)
         self._send_first(pending)
 
     def _silence(self, sent_at: float, now: float) -> float:
-        """Return for how many seconds the server has not answered.
+        """Return how many seconds the server has not answered.
 
-        A server that was not asked is not silent: while this process was stopped, or a cell blocked the loop that
-        waits, no pings were sent.
+        A server that was not pinged is not silent: while this process was stopped, or a cell blocked the waiting loop,
+        no pings were sent.
         """
         asked_at = sent_at if sent_at >= self._heard_at else self._unanswered_ping
         return 0.0 if asked_at is None else now - asked_at
@@ -388,7 +388,7 @@ class Link:
             pending.deliver(_local_failure(pending, "interrupted", str(_restarted(pending))))
 
     def _withdraw_unknown(self, ids: list[str]) -> None:
-        """Say once more of what nobody waits for that it is withdrawn: the server has not heard it."""
+        """Repeat the withdrawal of requests for which nobody waits: the server missed it."""
         waiting = set(self._pending.ids)
         unknown = [id for id in ids if id not in waiting]
         if unknown:
@@ -440,12 +440,12 @@ def _local_failure(pending: PendingRequest, code: str, message: str) -> Failure:
 
 
 def _problem(found: JsonObject) -> str:
-    """Return what is wrong with a configuration file, with its place as compilers and editors write it."""
+    """Return a problem in a configuration file, with its position in the format of compilers."""
     place = [str(found[key]) for key in ("path", "line", "column") if found.get(key) is not None]
     return one_line(f"{':'.join(place)}: {found.get('message', '')}", 1000)
 
 
 def _list(reply: Reply, key: str) -> list[Any]:
-    # The server may have another version of this package than the kernel's environment.
+    # The server's version of this package may differ from the kernel's.
     found = reply.content.get(key)
     return found if isinstance(found, list) else []

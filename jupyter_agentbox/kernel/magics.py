@@ -1,4 +1,4 @@
-"""``%agentbox``: what the kernel side sees of servers, tools and pending requests, as plain text."""
+"""``%agentbox``: shows servers, tools and pending requests as the kernel sees them, in plain text."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from jupyter_agentbox.trusted_imports import TrustedImports
 
 from . import runtime
 
-#: Seconds that a look at the server may take.
+#: Timeout of a request to the server, in seconds.
 _WITHIN: Final = 3.0
 
 _HELP: Final = """\
@@ -136,8 +136,8 @@ def _usage_error(text: str) -> Exception:
 
 
 def _tools_module() -> Any:
-    # Not at the top: loading the magic must cost a kernel's start next to nothing.
-    with TrustedImports():  # a completion imports it, too
+    # Not at the top: loading the magic must not slow down a kernel's start.
+    with TrustedImports():  # also imported by completion
         from jupyter_agentbox import tools  # noqa: PLC0415
 
     return tools

@@ -1,6 +1,6 @@
-"""Images, audio and other blocks of a tool's answer, as objects that a notebook displays.
+"""Displayable images, audio and other content blocks of a tool's result.
 
-Nothing here puts a tool's own HTML or SVG markup into a page: only media as data, and text.
+A tool's own HTML or SVG markup is never put into a page: only media as data, and text.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ _MIME_TYPE: Final = re.compile(r"(image|audio)/[A-Za-z0-9][A-Za-z0-9.+-]{0,60}")
 
 @dataclass(frozen=True, slots=True)
 class Media:
-    """An image or a sound.
+    """An image or audio clip.
 
     Parameters
     ----------
     mime_type : str
-        As the tool says, such as ``image/png``.
+        The tool's media type, such as ``image/png``.
     data : bytes
         The file's content.
     raw : object
@@ -51,7 +51,7 @@ class Media:
 
 
 class Blocks(list[Any]):
-    """The blocks of an answer that has more than text; displayed one below the other.
+    """The content blocks of a result that has more than text; displayed one below the other.
 
     Attributes
     ----------
@@ -74,7 +74,7 @@ class Blocks(list[Any]):
 
 
 def media_of(block: dict[str, Any], raw: Any) -> Media | None:
-    """Return the image or sound in a content block, with the whole result; ``None`` if it has none to decode."""
+    """Return the image or audio clip in a content block, with the whole result; ``None`` if there is none."""
     source: Any = block
     data_key = "data"
     if block.get("type") == "resource":

@@ -1,7 +1,7 @@
-"""What generated packages are made of: JSON objects with attributes, and the calls that take and give them.
+"""Runtime of generated packages: JSON objects with attributes, and the calls that use them.
 
-No library for data models: importing one takes longer than everything else that a first call does in the kernel. What
-the arguments must be is checked by the server, against the tool's schema, before anyone is asked.
+No data model library is used: importing one takes longer than the rest of a first call in the kernel. The server
+validates arguments against the tool's schema before it asks anyone.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ T = TypeVar("T")
 
 
 class _Optional:
-    """Marks a field that need not be given; `value` is shown, and never sent."""
+    """Marks an optional field; `value` is shown, but never sent."""
 
     def __init__(self, value: Any) -> None:
         self.value = value
 
 
 def optional(value: Any = None) -> Any:
-    """Return the default of a field that need not be given.
+    """Return the default of an optional field.
 
     Parameters
     ----------
     value : object
-        What the server takes if nothing is sent, as far as it says.
+        The server's declared default, if any.
     """
     return _Optional(value)
 
@@ -47,30 +47,30 @@ class Model:
     Parameters
     ----------
     root : mapping, optional
-        The fields, of a tool whose schema names none.
+        The fields, for a tool whose schema declares none.
     **values
-        The fields, under their names here or in the JSON object.
+        The fields, under their Python or JSON names.
 
     Attributes
     ----------
     raw : CallResult
-        Of a result: the whole answer of the tool, unless it has a field of that name.
+        For a result: the tool's whole result, unless a field has that name.
 
     Raises
     ------
     ToolArgumentsError
-        If one is missing or there is no such field. It is a `ValueError`.
+        If a field is missing or unknown. It is also a `ValueError`.
     """
 
     __slots__ = ("__dict__", "_answer")
 
-    #: Attribute -> name in the JSON object, where they differ.
+    #: Attribute -> JSON name, if different.
     _names: ClassVar[Mapping[str, str]] = {}
-    #: What a field was called in packages of earlier versions -> attribute.
+    #: Field name in packages of earlier versions -> attribute.
     _older: ClassVar[Mapping[str, str]] = {}
-    #: Attribute that there is by another name, on the wire or in earlier versions -> attribute.
+    #: Alias of an attribute, from the wire or earlier versions -> attribute.
     _also: ClassVar[Mapping[str, str]] = {}
-    #: Whether there may be other fields.
+    #: Whether additional fields are allowed.
     _extra: ClassVar[bool] = False
     _fields: ClassVar[Mapping[str, _Optional | None]] = {}
 
@@ -95,7 +95,7 @@ class Model:
 
     @classmethod
     def model_validate(cls, value: Mapping[str, Any]) -> Self:
-        """Make one of a JSON object, with the objects in it. What does not fit is kept as it is."""
+        """Create an instance from a JSON object, recursively. Values that do not fit are kept unchanged."""
         hints = get_type_hints(cls)
         attributes = {wire: name for name, wire in cls._names.items()}
         made = cls.__new__(cls)
@@ -115,20 +115,20 @@ class Model:
         exclude_defaults: bool = False,  # noqa: ARG002 - what was not given is never there
         exclude_none: bool = False,
     ) -> dict[str, Any]:
-        """Return the JSON object: the fields that were given, and are not an optional ``None``.
+        """Return the JSON object: the fields that were given, without optional ``None`` values.
 
-        The parameters are those of pydantic's models.
+        The parameters match pydantic's.
 
         Parameters
         ----------
         include, exclude : collection of str, optional
-            The fields to take, or to leave out.
+            The fields to include or exclude.
         by_alias : bool, optional
-            ``False`` for the names that the fields have here; by default those of the JSON object.
+            ``False`` for Python field names; by default, the JSON names.
         exclude_none : bool
-            Whether to leave out a required ``None``, too.
+            Whether to leave out required ``None`` values, too.
         mode, exclude_unset, exclude_defaults
-            Have no effect.
+            Ignored.
         """
         return {
             name if by_alias is False else self._names.get(name, name): _plain(value, exclude_none, by_alias)
@@ -169,11 +169,11 @@ class Model:
 
 
 class FreeForm(Record):
-    """A JSON object of which the schema names no fields: a dict whose items are attributes, too."""
+    """A JSON object without declared fields: a dict whose items are also attributes."""
 
     @classmethod
     def model_validate(cls, value: Mapping[str, Any]) -> Self:
-        """Make one of a JSON object."""
+        """Create an instance from a JSON object."""
         return cls(value)
 
     def model_dump(self, *, exclude_none: bool = False, **_: Any) -> dict[str, Any]:
@@ -200,7 +200,7 @@ def call(server: str, tool: str, params: Model, result: type[T] | None) -> Any:
     params : Model
         The arguments.
     result : type or None
-        A `Model`; another type for a result that is returned as it is; ``None`` for the result's text.
+        A `Model`; another type for a result that is returned unchanged; ``None`` for the result's text.
     """
     return _result(runtime.link().call(server, tool, params.model_dump()), f"{server}.{tool}", result)
 
@@ -217,14 +217,14 @@ def _result(answer: CallResult, what: str, result: type[T] | None) -> Any:
         raise ToolServerError(f"`{what}` ran, but its answer lacks the structured result that its schema promises")
     value = _shaped(result, answer.structured)
     if isinstance(value, Model):
-        object.__setattr__(value, "_answer", answer)  # in a slot: it is no field
+        object.__setattr__(value, "_answer", answer)  # in a slot, because it is not a field
     elif isinstance(value, FreeForm):
         value.__dict__["raw"] = answer
     return value
 
 
 def _text(answer: CallResult) -> Any:
-    """Return the text of a result, with all of it in ``.raw``; what else it holds if there is none, or ``None``."""
+    """Return the text of a result, with the whole result in ``.raw``; without text, its other value or ``None``."""
     if text := answer.text:
         value = Text(text)
         value.raw = answer
@@ -233,7 +233,7 @@ def _text(answer: CallResult) -> Any:
 
 
 def _shaped(hint: Any, value: Any) -> Any:
-    """Return the value with its JSON objects as the models that the annotation names."""
+    """Return the value with its JSON objects converted to the annotated models."""
     if isinstance(hint, type) and issubclass(hint, Model | FreeForm):
         return hint.model_validate(value) if isinstance(value, Mapping) else value
     origin, arguments = get_origin(hint), get_args(hint)
@@ -247,7 +247,7 @@ def _shaped(hint: Any, value: Any) -> Any:
 
 
 def _chosen(options: tuple[Any, ...], value: Any) -> Any:
-    """Return the first option that the value can be."""
+    """Return the value as the first option that it matches."""
     for option in options:
         if isinstance(option, type) and issubclass(option, Model) and isinstance(value, Mapping):
             wire = [option._names.get(name, name) for name, default in option._fields.items() if default is None]

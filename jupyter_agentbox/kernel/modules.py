@@ -1,7 +1,7 @@
-"""MCP servers as Python modules: ``jupyter_agentbox.tools.<identifier>``, made from source that the server generates.
+"""MCP servers as Python modules: ``jupyter_agentbox.tools.<identifier>``, from source that the server generates.
 
-The modules are real ones: in ``sys.modules``, found by a finder on ``sys.meta_path``, loaded and reloaded by a loader,
-with a source that `linecache` and `inspect` know.
+The modules are real: they are in ``sys.modules``, found by a finder on ``sys.meta_path``, and loaded and reloaded by a
+loader, with source that `linecache` and `inspect` can find.
 """
 
 from __future__ import annotations
@@ -30,21 +30,21 @@ if TYPE_CHECKING:
 
 PACKAGE: Final = "jupyter_agentbox.tools"
 
-#: Seconds that a completion, or a look at what there is, may take.
+#: Timeout of a completion or display, in seconds.
 COMPLETION_WAIT: Final = 1.0
-#: Seconds until a list of servers, or a failure to get one, is asked for again.
+#: How long a list of servers, or a failure to get one, is cached, in seconds.
 _FRESH: Final = 5.0
 
 
 class Servers:
-    """The servers that this kernel can use, by Python name.
+    """The servers available to this kernel, by Python name.
 
     Parameters
     ----------
     reserved : collection of str
         Names that no server's module may have.
     clock : callable
-        Seconds, monotonic.
+        Monotonic clock, in seconds.
     """
 
     def __init__(self, reserved: Iterable[str], clock: Callable[[], float] = time.monotonic) -> None:
@@ -55,11 +55,11 @@ class Servers:
 
     @property
     def known(self) -> dict[str, str]:
-        """Identifier to server name, as last heard."""
+        """Identifier to server name, as last listed."""
         return {identifier: name for name, identifier in self._identifiers.items()}
 
     def refresh(self, *, within: float | None = None) -> dict[str, str]:
-        """Ask the server again; return identifier to server name.
+        """Update the list; return identifier to server name.
 
         Raises
         ------
@@ -73,7 +73,7 @@ class Servers:
         return self.known
 
     def completion_names(self) -> dict[str, str]:
-        """Return identifier to server name without waiting long and without raising: for completion."""
+        """Return identifier to server name for completion: with a short timeout, without raising."""
         if self._asked_at is None or self._clock() - self._asked_at > _FRESH:
             try:
                 return self.refresh(within=COMPLETION_WAIT)
@@ -82,7 +82,7 @@ class Servers:
         return self.known
 
     def html(self) -> str:
-        """Return the servers as a table, without waiting long and without raising."""
+        """Return the servers as an HTML table: with a short timeout, without raising."""
         self.completion_names()
         try:
             found = runtime.link().list_servers(within=COMPLETION_WAIT)
@@ -101,12 +101,12 @@ class Servers:
         return html_table(("server", "state", "tools", "problem"), rows)
 
     def identifier(self, name: str) -> str:
-        """Return the Python name of a server that is given by either name.
+        """Return the Python name of a server given by either name.
 
         Raises
         ------
         UnknownServerError
-            If no server has it; the text lists those that exist.
+            If there is no such server; the message lists the available ones.
         """
         for known in (self.known, None):
             servers = self.refresh() if known is None else known
@@ -123,19 +123,19 @@ class Servers:
         )
 
     def name(self, identifier: str) -> str:
-        """Return the server name that an identifier stands for.
+        """Return the server name for an identifier.
 
         Raises
         ------
         UnknownServerError
-            If it stands for none.
+            If there is no such server.
         """
-        found = self.identifier(identifier)  # may refresh what is known
+        found = self.identifier(identifier)  # may update the list
         return self.known[found]
 
 
 class ServerModule(ModuleType):
-    """The type of a server's module, which shows its tools."""
+    """The type of server modules, whose representation lists the tools."""
 
     def __repr__(self) -> str:
         rows = [(f"{function}(...)", text) for function, _, text in describe(self.__tools__)]
@@ -153,12 +153,12 @@ class ServerModule(ModuleType):
 
 
 class ToolsFinder:
-    """Finds the modules of the servers.
+    """Finder of the servers' modules.
 
     Parameters
     ----------
     servers : Servers
-        Which servers there are.
+        The available servers.
     """
 
     def __init__(self, servers: Servers) -> None:
@@ -175,13 +175,13 @@ class ToolsFinder:
             server = self._servers.name(identifier)
         except UnknownServerError as error:
             raise ModuleNotFoundError(str(error), name=fullname) from None
-        if identifier not in self._servers.known:  # the server's own name, which is no module's
+        if identifier not in self._servers.known:  # the server's original name, which is not a module's
             return None
         return ModuleSpec(fullname, cast("Loader", ToolsLoader(server)), origin=f"<agentbox {identifier}>")
 
 
 class ToolsLoader:
-    """Loads, and reloads, the module of one server.
+    """Loads and reloads the module of one server.
 
     Parameters
     ----------
@@ -196,18 +196,18 @@ class ToolsLoader:
         self._asked_at = 0.0
 
     def create_module(self, spec: ModuleSpec) -> None:
-        """Leave it to Python to make the module."""
+        """Let Python create the module."""
 
     def exec_module(self, module: ModuleType) -> None:
-        """Fetch the source and execute it; what an older list of tools defined is gone afterwards."""
+        """Fetch and execute the source, and remove the definitions of an older list of tools."""
         with self._lock:
             self._asked_at = time.monotonic()
             self._load(module)
 
     def find(self, module: ModuleType, name: str) -> Any:
-        """Return what a server's new list of tools brings under a name; ``None`` if that is nothing.
+        """Return the object that a server's new list of tools has under a name, if any.
 
-        The server may have said since that its list changed. It is asked once in a few seconds at most.
+        The server may have announced a change of its list since. It is asked every few seconds at most.
         """
         with self._lock:
             if name not in vars(module) and time.monotonic() - self._asked_at > _FRESH:
@@ -247,13 +247,13 @@ class ToolsLoader:
 
 
 def install(servers: Servers) -> None:
-    """Let Python find the modules of the servers."""
+    """Let Python find the servers' modules."""
     if not any(isinstance(finder, ToolsFinder) for finder in sys.meta_path):
         sys.meta_path.append(ToolsFinder(servers))
 
 
 def hints_of(tool: dict[str, Any]) -> str:
-    """Return what the server claims of a tool, in a word: nothing checks it."""
+    """Return the server's claims about a tool, unverified, in a word."""
     annotations = tool.get("annotations")
     claims = annotations if isinstance(annotations, dict) else {}
     if claims.get("readOnlyHint") is True:
@@ -264,7 +264,7 @@ def hints_of(tool: dict[str, Any]) -> str:
 
 
 def describe(tools: Iterable[Any]) -> list[tuple[str, str, str]]:
-    """Return function, wire name and a line of description of each tool of a module."""
+    """Return the function, wire name and one-line description of each tool of a module."""
     return [
         (str(tool["function"]), one_line(str(tool["name"])), one_line(_first_line(tool), 100))
         for tool in tools

@@ -1,4 +1,4 @@
-"""What this kernel waits for, and for how long. No thread, no loop, no clock of its own."""
+"""The kernel's pending messages and their timeouts, without thread, loop or clock."""
 
 from __future__ import annotations
 
@@ -22,26 +22,26 @@ from jupyter_agentbox.protocol.messages import (
 
 from .cells import Cell
 
-#: What the server can answer to a request.
+#: A server's answer to a message.
 ServerAnswer = Waiting | Running | Asked | TurnNews | Reply | Failure
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Patience:
-    """How long to wait for what, in seconds.
+    """Timeouts, in seconds.
 
     Parameters
     ----------
     attach : float
-        For any answer to a message; after that no server is there.
+        For the first answer to a message, after which there is considered to be no server.
     alone : float
-        For any sign of life of a server, while it is known that none is there.
+        The same, if there is known to be no server.
     repeat : float
         Between repetitions of an unanswered message.
     ping : float
-        Between two pings, while anything is waited for.
+        Between pings, while waiting.
     lost : float
-        For any sign of life of a server that has answered.
+        For any sign of life from a server that has answered before.
     """
 
     attach: float = 10.0
@@ -53,27 +53,27 @@ class Patience:
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class PendingRequest:
-    """One message that has no final answer yet.
+    """A message without a final answer.
 
     Parameters
     ----------
     question : Question
         The message.
     deliver : callable
-        Hands an answer to the code that waits, from any thread; ``None`` to have it look at how things are.
+        Passes an answer to the waiting code, from any thread; ``None`` makes it check its state.
     cell : Cell
-        Whose code waits.
+        The cell of the waiting code.
     give_up_at : float or None
-        When the code stops waiting whatever the server does, on the link's clock.
+        When the code stops waiting in any case, by the link's clock.
 
     Attributes
     ----------
     begun_at : float
-        When the wait began, on the link's clock.
+        When the wait began, by the link's clock.
     sent_at : float or None
-        When the message was first sent; ``None`` if it was not, for no server is there.
+        When the message was first sent; ``None`` if not yet, because there is no server.
     times_unknown : int
-        How often the server said that it does not know the message.
+        How often the server reported the message as unknown.
     """
 
     question: Question
@@ -88,7 +88,7 @@ class PendingRequest:
 
     @property
     def what(self) -> str:
-        """What is waited for, for people."""
+        """Description of what is pending, for people."""
         match self.question:
             case Call(server=server, tool=tool):
                 return f"{server}.{tool}"
@@ -103,7 +103,7 @@ class PendingRequest:
 
 
 class PendingRequests:
-    """The table of waits. Its own, because a page may close the comm at any time."""
+    """The table of pending messages. Independent of the comm, which a page may close at any time."""
 
     def __init__(self) -> None:
         self._by_id: dict[str, PendingRequest] = {}
@@ -113,34 +113,34 @@ class PendingRequests:
 
     @property
     def ids(self) -> list[str]:
-        """The ids of all waits."""
+        """The ids of all pending messages."""
         return list(self._by_id)
 
     def add(self, pending: PendingRequest) -> None:
-        """Begin to wait for one."""
+        """Start waiting for an answer."""
         self._by_id[pending.question.id] = pending
 
     def remove(self, pending: PendingRequest) -> None:
-        """Wait for one no longer; answers that come later are dropped."""
+        """Stop waiting; later answers are dropped."""
         self._by_id.pop(pending.question.id, None)
 
     def wake(self) -> None:
-        """Have all waits look at how things are."""
+        """Make all waits check their state."""
         for pending in list(self._by_id.values()):
             pending.deliver(None)
 
     def of_cell(self, cell: Cell) -> list[PendingRequest]:
-        """Return the waits of one cell's code."""
+        """Return the pending messages of a cell's code."""
         return [pending for pending in list(self._by_id.values()) if pending.cell.key == cell.key]
 
     def receive(self, message: FromServer) -> None:
-        """Hand an answer to the request that it is for."""
+        """Pass an answer to its pending message."""
         if isinstance(message, ServerAnswer) and (pending := self._by_id.get(message.id)) is not None:
             pending.answered = True
             pending.deliver(message)
 
     def forgotten_by_server(self, ids: list[str]) -> list[PendingRequest]:
-        """Return the waits among `ids` that were answered once: the server was restarted since."""
+        """Return those among `ids` that were answered before: the server has restarted since."""
         found = [pending for pending in map(self._by_id.get, ids) if pending is not None]
         for pending in found:
             pending.times_unknown += 1

@@ -1,7 +1,7 @@
-"""A tool's answer as a value: structured content with attribute access, else text, images, audio.
+"""A tool's result as a value: structured content with attribute access, or else text, images or audio.
 
-Every value has ``.raw``, the whole answer, but ``True``, ``False`` and ``None``, which cannot carry it: for those call
-``tools.<server>.<tool>.raw(...)``.
+Every value has the whole result in ``.raw``, except ``True``, ``False`` and ``None``, which cannot have attributes: for
+those, call ``tools.<server>.<tool>.raw(...)``.
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ from typing import Any, Final
 from .media import Blocks, media_of
 from .tables import table_of
 
-#: Deeper values stay plain dicts and lists.
+#: Nesting depth beyond which values stay plain dicts and lists.
 _DEEPEST: Final = 100
 
 
 class Record(dict[str, Any]):
-    """A JSON object: a dict whose items are attributes too.
+    """A JSON object: a dict whose items are also attributes.
 
-    Where an item has the name of a method of ``dict`` (``items``, ``keys``, …) the attribute is the method; the item is
-    at ``record["items"]``.
+    If an item has the name of a ``dict`` method (``items``, ``keys``, …), the attribute is the method; the item is
+    ``record["items"]``.
     """
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):  # Python's own protocols are not asked of the data
+        if name.startswith("__"):  # Python's own protocols must not look up data
             raise AttributeError(name)
         try:
             return self[name]
@@ -60,7 +60,7 @@ class Record(dict[str, Any]):
 
 
 class Records(list[Any]):
-    """A JSON array; at the top of a result it has ``.raw``."""
+    """A JSON array; at the top level of a result it has ``.raw``."""
 
     raw: CallResult
 
@@ -72,43 +72,43 @@ class Records(list[Any]):
 
 
 class Text(str):
-    """A result that is text; ``.raw`` is the whole result."""
+    """A text result; ``.raw`` is the whole result."""
 
     raw: CallResult
 
 
 class Integer(int):
-    """A result that is a whole number; ``.raw`` is the whole result."""
+    """An integer result; ``.raw`` is the whole result."""
 
     raw: CallResult
 
 
 class Number(float):
-    """A result that is a number; ``.raw`` is the whole result."""
+    """A number result; ``.raw`` is the whole result."""
 
     raw: CallResult
 
 
 @dataclass(frozen=True, kw_only=True)
 class CallResult:
-    """The whole answer of a tool.
+    """The whole result of a tool call.
 
     Parameters
     ----------
     content : list
-        The content blocks as the tool sent them (MCP's ``type``, ``text``, ``mimeType``, ``data``, …).
+        The content blocks as sent (MCP's ``type``, ``text``, ``mimeType``, ``data``, …).
     structured : object
         The structured content as sent, or ``None``.
     wrapped : bool
-        Whether `structured` is ``{"result": value}`` only because MCP wants an object there.
+        Whether `structured` is ``{"result": value}`` only because MCP requires an object.
     is_error : bool
-        Whether the tool says that it failed.
+        Whether the tool reports that it failed.
     meta : Record
-        ``_meta`` of the answer.
+        The result's ``_meta``.
     request_id : str or None
-        The approval request that the answer belongs to.
+        The approval request of the call.
     comment : str
-        What the person who allowed the call wrote for the code; empty if nothing.
+        The approver's comment for the code; empty if there is none.
     """
 
     content: list[Any] = field(default_factory=list)
@@ -126,7 +126,7 @@ class CallResult:
 
     @property
     def value(self) -> Any:
-        """What a call returns: structured content, else text, else what the blocks hold."""
+        """The value of a call: structured content, or else text, or else the content of the blocks."""
         if self.structured is not None:
             is_wrapper = self.wrapped and isinstance(self.structured, dict) and "result" in self.structured
             return _with_raw(self.structured["result"] if is_wrapper else self.structured, self)
@@ -146,7 +146,7 @@ class CallResult:
 
 
 def result_of(content: Mapping[str, Any], request_id: str | None = None) -> CallResult:
-    """Read the result that a `Reply` carries (`core.tools.ToolResult` as JSON)."""
+    """Parse the result in a `Reply` (`core.tools.ToolResult` as JSON)."""
     blocks = content.get("content")
     return CallResult(
         content=[_convert(block, _DEEPEST) for block in blocks if isinstance(block, dict)]
@@ -162,7 +162,7 @@ def result_of(content: Mapping[str, Any], request_id: str | None = None) -> Call
 
 
 def comment_of(record: object) -> str:
-    """Return what a person wrote for the code, given what the server says of a request; empty if nothing."""
+    """Return an approver's comment for the code from the server's record of a request; empty if there is none."""
     comment = record.get("comment") if isinstance(record, dict) else None
     return comment if isinstance(comment, str) else ""
 
@@ -185,12 +185,12 @@ def _convert(value: Any, depth: int) -> Any:
 
 
 def _display(value: Record | Records) -> None:
-    """Show the images and sounds that came with structured content, then the content without their data.
+    """Display the images and audio accompanying structured content, then the content without their data.
 
     Raises
     ------
     NotImplementedError
-        There are none: IPython shows the value as any other.
+        There are none, so IPython displays the value as usual.
     """
     raw: CallResult | None = value.__dict__.get("raw")
     media = [(block, media_of(block, raw)) for block in raw.content] if raw is not None else []
@@ -206,7 +206,7 @@ def _data_of(block: Mapping[str, Any]) -> str:
 
 
 def _named(value: Any, names: Mapping[str, str]) -> Any:
-    """Return a copy in which a name stands for the data of each image or sound."""
+    """Return a copy in which the data of each image and audio clip is replaced by a name."""
     if isinstance(value, dict):
         return {key: _named(item, names) for key, item in value.items()}
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""The one link of this process, and the cells that it serves. The kernel side's only global state."""
+"""The process's link and cell tracking: the only global state of the kernel's end."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ if TYPE_CHECKING:
 _lock = threading.Lock()
 _link: Link | None = None
 _cells: Cells | None = None
-#: The socket to the process that owns this kernel, if there is one.
+#: The socket to the kernel's owner process, if there is one.
 _owner: tuple[int, Callable[[], int]] | None = None
 
 
 def link() -> Link:
-    """Return the link of this kernel; the first call makes it.
+    """Return this kernel's link, creating it on first use.
 
     Raises
     ------
     NoServerError
-        If this process is no kernel.
+        If this process is not a kernel.
     """
     if _link is not None:
         return _link
@@ -40,7 +40,7 @@ def link() -> Link:
 
 
 def attach(shell: Any) -> None:
-    """Follow the cells of the kernel that `shell` belongs to, once; do nothing in a shell that is no kernel."""
+    """Track the cells of the kernel of `shell`, once; do nothing if the shell is not a kernel's."""
     global _cells
     kernel: Any = getattr(shell, "kernel", None)
     with _lock:
@@ -55,20 +55,20 @@ def attach(shell: Any) -> None:
 
 
 def use(link: Link | None) -> None:
-    """Use another link; ``None`` for a new one at the next call."""
+    """Replace the link; with ``None``, the next call creates a new one."""
     global _link
     _link = link
 
 
 def use_owner_socket(fd: int, texts_sent: Callable[[], int]) -> None:
-    """Let the link, when it is made, go through the socket to the process that owns this kernel.
+    """Make a link created later use the socket to the kernel's owner process.
 
     Parameters
     ----------
     fd : int
         The socket's file descriptor.
     texts_sent : callable
-        Returns how many messages with text the kernel has sent.
+        Returns the number of text messages that the kernel has sent.
     """
     global _owner
     os.set_inheritable(fd, False)
@@ -76,14 +76,14 @@ def use_owner_socket(fd: int, texts_sent: Callable[[], int]) -> None:
 
 
 def is_asked_by_editor() -> bool:
-    """Whether no cell runs this code, but a completion or a look at a name: then nothing may take long."""
+    """Whether the caller is a completion or inspection rather than a cell, and so must be fast."""
     asked_by = _cells.current().parent.get("header", {}).get("msg_type") if _cells is not None else None
     return asked_by in ("complete_request", "inspect_request")
 
 
 def _new_link(shell: Any) -> Link:
     global _link
-    # Not at the top: loading the kernel side must cost a kernel's start next to nothing.
+    # Not at the top: loading the kernel's end must not slow down a kernel's start.
     with TrustedImports():
         from .absence import known_absence  # noqa: PLC0415
         from .failures import not_in_kernel  # noqa: PLC0415
@@ -115,7 +115,7 @@ def _shell() -> Any:
 
 
 def _is_executing_aloud(kernel: Any) -> bool:
-    # Only then does the shell say later that the cell ended.
+    # Only then does the shell announce the end of the cell.
     parent = kernel.get_parent("shell")
     is_execution = parent.get("header", {}).get("msg_type") == "execute_request"
     return is_execution and not parent.get("content", {}).get("silent")
@@ -127,7 +127,7 @@ def _before_cell(_info: Any) -> None:
 
 
 def _follow_clearing(publisher: Any) -> None:
-    """Have the link know when code clears the outputs of a cell: what is gone does not change any more."""
+    """Notify the link when code clears a cell's outputs, which then can no longer be updated."""
     clear = publisher.clear_output
 
     def clear_output(*arguments: Any, **keywords: Any) -> Any:
@@ -147,7 +147,7 @@ def _after_cell(result: Any) -> None:
     if _link is None:
         return
     error = getattr(result, "error_in_exec", None)
-    # By name: an async cell that is interrupted ends with asyncio's error, which need not be imported for that.
+    # By name: asyncio's error, which ends an interrupted async cell, need not be imported for this.
     if type(error).__name__ in ("KeyboardInterrupt", "CancelledError"):
         _link.cell_interrupted(cell)
     _link.cell_ended()

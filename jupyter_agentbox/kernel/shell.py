@@ -1,6 +1,6 @@
-"""Shell commands that ask before they run, and a guard that leads programs' other starts to them.
+"""Shell commands that need approval, and a guard that directs other ways of starting programs to them.
 
-The guard is against mistakes: code that wants around it finds a way (C extensions, a fork). The wall is a sandbox.
+The guard is against mistakes: determined code can bypass it (C extensions, a fork). The wall is a sandbox.
 """
 
 from __future__ import annotations
@@ -16,25 +16,25 @@ from jupyter_agentbox.protocol.shell import SHELL_MAGIC_TOOL, SHELL_SERVER, SHEL
 
 from . import runtime
 
-#: Audit events (https://docs.python.org/3/library/audit_events.html) of the ways to start a program.
+#: Audit events (https://docs.python.org/3/library/audit_events.html) for starting a program.
 _STARTS: Final = frozenset({"subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "os.startfile", "pty.spawn"})
-#: Refused before they do anything: the first eight fork, and fail in the child, where no one sees it; the events of the
-#: others do not tell their names.
+#: Refused by name: the first eight fork and fail in the child, where nobody sees it; the events of the others do not
+#: contain their names.
 _NAMED: Final = (
     *("spawnv", "spawnve", "spawnvp", "spawnvpe"),
     *("spawnl", "spawnle", "spawnlp", "spawnlpe"),
     *("execv", "execve", "execvp", "execvpe"),
     *("execl", "execle", "execlp", "execlpe", "posix_spawnp"),
 )
-#: Programs whose cells are shown as they are; others are shown with their ``#!`` line.
+#: Programs whose cells are shown unchanged; others are shown with a ``#!`` line.
 _PLAIN: Final = frozenset({"bash", "sh"})
 
-#: How many approved commands are being started. Of the whole process: a script's program is started by another thread.
+#: Number of approved commands being started, for the whole process: a script's program starts in another thread.
 _allowed = 0
 
 
 def ask_before_commands(shell: Any) -> None:
-    """Make ``!``, ``!!``, ``%sx``, ``%system``, ``%%bash`` and the other ways to the shell ask first.
+    """Make ``!``, ``!!``, ``%sx``, ``%system``, ``%%bash`` and other shell commands require approval.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ def ask_before_commands(shell: Any) -> None:
     """
     shell.system = _asking_system(shell, shell.system)
     shell.getoutput = _asking_getoutput(shell, shell.getoutput)
-    shell.find_cell_magic("script")  # newer IPythons load it now
+    shell.find_cell_magic("script")  # newer IPython versions load it lazily
     scripts = shell.magics_manager.registry.get("ScriptMagics")
     if scripts is not None:
         scripts.shebang = _asking_script(scripts.shebang)
@@ -51,7 +51,7 @@ def ask_before_commands(shell: Any) -> None:
 
 
 def refuse_other_starts() -> None:
-    """Make starting a program in any other way raise `RuntimeError`, for the rest of this process's life."""
+    """Make all other ways of starting a program raise `RuntimeError`, for the rest of the process's life."""
     sys.addaudithook(_on_audit)
     for name in _NAMED:
         if hasattr(os, name):
@@ -90,7 +90,7 @@ def _asking_script(run: Callable[[str, str], None]) -> Callable[[str, str], None
 
 
 def _ask(tool: str, command: str) -> str:
-    """Wait until the command is approved and return it, as it was edited."""
+    """Request approval of a command and return it, as edited."""
     result = runtime.link().call(SHELL_SERVER, tool, {"cmd": command})
     structured = result.structured
     return str(structured["cmd"]) if isinstance(structured, dict) else command
@@ -107,7 +107,7 @@ def _starting() -> Iterator[None]:
 
 
 class _Expanded:
-    """A shell that expands no variables: they were expanded before the command was shown. Other threads have theirs."""
+    """Proxy of the shell without variable expansion, which took place before the command was shown."""
 
     def __init__(self, shell: Any) -> None:
         self._shell = shell
@@ -121,9 +121,9 @@ class _Expanded:
 
 
 def _as_approved(shell: Any, run: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a method of the shell that runs a command as it is: what was approved is what runs."""
+    """Return the shell's method for running commands, without expansion: the approved text is what runs."""
     function = getattr(run, "__func__", None)
-    # What somebody put in the place of the method has no variables of the shell's to expand.
+    # A replacement of the method has no shell variables to expand.
     return run if function is None else functools.partial(function, _Expanded(shell))
 
 

@@ -1,7 +1,7 @@
-"""The line of a kernel that its owner started: a socket between the two, in place of comm messages.
+"""The transport of a kernel that its owner started: a socket instead of comm messages.
 
-A comm message is signed, passes two threads of ZeroMQ and ipykernel's control thread, and is announced with two status
-messages. Nobody but the owner listens here, so none of that is needed.
+A comm message is signed, passes through two ZeroMQ threads and ipykernel's control thread, and is accompanied by two
+status messages. The owner is the only listener here, so none of that is needed.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ log = logging.getLogger(__name__)
 
 
 class SocketTransport(KernelTransport):
-    """A transport of an ipykernel whose messages go through a socket; its outputs, as all outputs, on IOPub.
+    """An ipykernel's transport with messages over a socket; outputs use IOPub, as always.
 
     Parameters
     ----------
     kernel : ipykernel.kernelbase.Kernel
         The kernel of this process.
     cells : Cells
-        Knows which cell runs.
+        Tracks the running cell.
     fd : int
         The socket's file descriptor.
     texts_sent : callable
-        Returns how many messages with text the kernel has sent on IOPub.
+        Returns the number of text messages that the kernel has sent on IOPub.
     """
 
     def __init__(self, kernel: Any, cells: Cells, *, fd: int, texts_sent: Callable[[], int] = lambda: 0) -> None:
@@ -45,19 +45,19 @@ class SocketTransport(KernelTransport):
         self._sending = threading.Lock()
 
     def send(self, message: JsonObject) -> None:
-        """Send a message. It says how many texts were sent before it, so that its owner can take it after them."""
+        """Send a message with the number of earlier text messages, after which the owner must handle it."""
         flush_streams()
         message = {**message, TEXTS_BEFORE: self._texts_sent()}
-        with suppress(OSError), self._sending:  # without the other end nobody answers, which is noticed
+        with suppress(OSError), self._sending:  # if the other end is gone, nobody answers, which is detected
             for packet in to_packets(message):
                 self._socket.send(packet)
 
     def listen(self, receive: Callable[[Any], None]) -> None:
-        """Hand each message to `receive`, in a thread that is for this alone."""
+        """Pass each message to `receive`, in a dedicated thread."""
         threading.Thread(target=self._read, args=(receive,), name="agentbox-link", daemon=True).start()
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the socket."""
         self._socket.close()
 
     def _read(self, receive: Callable[[Any], None]) -> None:
@@ -73,5 +73,5 @@ class SocketTransport(KernelTransport):
                     if message is not None:
                         receive(message)
                 except Exception:
-                    # The root of a thread: without it no answer comes any more.
+                    # The root of a thread, without which no more answers would arrive.
                     log.exception("a message from the kernel's owner could not be handled")

@@ -1,4 +1,4 @@
-"""Lists of records, servers and tools as HTML tables. Their text is untrusted: it is escaped, and spelled out."""
+"""HTML tables of records, servers and tools. Their text is untrusted, so it is escaped and made visible."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ from typing import Any, Final
 
 from jupyter_agentbox.core.text import one_line
 
-#: What one table shows at most; a line under it says that there is more.
+#: Maximum number of rows; a line below says if there are more.
 _MOST_ROWS: Final = 60
 _MOST_COLUMNS: Final = 20
-#: Characters of a value that a cell shows.
+#: Maximum length of a cell's text, in characters.
 _LONGEST: Final = 120
 
 
 def html_table(headers: Sequence[str], rows: Iterable[Sequence[Any]], *, note: str = "") -> str:
-    """Return a table as HTML, with nothing in it that a value could turn into markup.
+    """Return an HTML table in which no value can become markup.
 
     Parameters
     ----------
     headers : sequence of str
-        One for each column.
+        The column headers.
     rows : iterable of sequence
-        The values; numbers stand on the right.
+        The cells; numbers are right-aligned.
     note : str
-        A line below it.
+        A line below the table.
     """
     head = "".join(f"<th>{_text(header)}</th>" for header in headers)
     body = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in rows)
@@ -34,7 +34,7 @@ def html_table(headers: Sequence[str], rows: Iterable[Sequence[Any]], *, note: s
 
 
 def table_of(records: Sequence[Any]) -> str | None:
-    """Return a list of JSON objects as a table; ``None`` if it is none, or a table would not show it well."""
+    """Return a list of JSON objects as a table; ``None`` if it is not one, or is unsuitable for a table."""
     if not records or not all(isinstance(record, Mapping) for record in records):
         return None
     columns: dict[str, None] = {}

@@ -1,10 +1,10 @@
-"""The two ways of one ipykernel: out on IOPub, in on the control channel.
+"""An ipykernel's transport: outgoing on IOPub, incoming on the control channel.
 
-Out: ``comm_msg`` of a comm that no page is told of (so none closes it), and outputs of a cell. In: ``comm_msg`` on the
-control channel, which has a thread of its own and so reaches a kernel whose main thread is busy.
+Outgoing: ``comm_msg`` of a comm that is not announced to pages (so none closes it), and a cell's outputs. Incoming:
+``comm_msg`` on the control channel, which has its own thread and so reaches a kernel with a busy main thread.
 
-ipykernel says "busy" and "idle" around each control message too. A page, and the server's idle culler, would take a
-kernel for idle whose cell still waits; so after each message that came while a cell runs, "busy" is said again.
+ipykernel also sends "busy" and "idle" around each control message. Pages, and the server's idle culler, would consider
+a kernel with a waiting cell idle; so after each message that arrives while a cell runs, "busy" is sent again.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ _COMM_MESSAGE = "comm_msg"
 
 
 class Transport(Protocol):
-    """What the link needs of a kernel."""
+    """The interface that the link needs to a kernel."""
 
     def send(self, message: JsonObject) -> None:
         """Send a message to the server, from any thread."""
 
     def listen(self, receive: Callable[[Any], None]) -> None:
-        """Hand each message of the server to `receive`, in any thread."""
+        """Pass each of the server's messages to `receive`, in any thread."""
 
     def publish(self, kind: str, content: Mapping[str, Any], cell: Cell) -> None:
         """Publish an output message under a cell, from any thread."""
@@ -47,12 +47,12 @@ class KernelTransport:
     kernel : ipykernel.kernelbase.Kernel
         The kernel of this process.
     cells : Cells
-        Knows which cell runs.
+        Tracks the running cell.
 
     Attributes
     ----------
     comm_id : str
-        The comm's id, which the server answers to.
+        The comm's id, to which the server sends answers.
     """
 
     def __init__(self, kernel: Any, cells: Cells) -> None:
@@ -64,12 +64,12 @@ class KernelTransport:
     def send(self, message: JsonObject) -> None:
         """Send a message to the server."""
         if self._comm is None:
-            # Not the primary end: that would announce the comm to every page, and pages close what they do not know.
+            # Not the primary end: that would announce the comm to all pages, which close unknown comms.
             self._comm = create_comm(target_name=COMM_TARGET, comm_id=self.comm_id, primary=False)
         self._comm.send(data=message)
 
     def listen(self, receive: Callable[[Any], None]) -> None:
-        """Take this comm's messages from the control channel; leave all others to who had them before."""
+        """Receive this comm's messages on the control channel; leave others to the previous handler."""
         handlers = self._kernel.control_handlers
         previous = handlers.get(_COMM_MESSAGE)
 
@@ -88,10 +88,10 @@ class KernelTransport:
     def publish(self, kind: str, content: Mapping[str, Any], cell: Cell) -> None:
         """Publish an output message under a cell.
 
-        Not through the shell's display publisher: that would put it under the cell that runs, and ``%%capture`` would
+        Not through the shell's display publisher, which would put it under the running cell, and with ``%%capture``
         hide a question to a person.
         """
-        if kind != "update_display_data":  # which changes an output where it is, whatever was printed meanwhile
+        if kind != "update_display_data":  # an update changes an output in place, regardless of later prints
             flush_streams()
         self._send_iopub(kind, dict(content), cell)
 
@@ -105,12 +105,12 @@ class KernelTransport:
 
     @staticmethod
     def _after_this_message(act: Callable[[], None]) -> None:
-        # The kernel says "idle" when the handler returns, before its loop turns to what is scheduled here.
+        # The kernel sends "idle" when the handler returns, before its loop runs what is scheduled here.
         asyncio.get_running_loop().call_soon(act)
 
 
 def flush_streams() -> None:
-    """Send what was printed so far."""
+    """Send buffered prints."""
     for stream in (sys.stdout, sys.stderr):
-        with suppress(Exception):  # a cell can put anything there, also what is closed or has no such method
+        with suppress(Exception):  # a cell may have replaced it with anything, closed or without that method
             stream.flush()

@@ -1,4 +1,4 @@
-"""Names, types and shapes of the user's variables, for an agent that wants to know what there is. Never values."""
+"""Names, types and shapes of the user's variables, for agents. Never values."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ import sys
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-#: Variables that are named, and characters of one that a name or a list of columns may have.
+#: Maximum number of variables listed; below, the maximum length of a name or list of columns.
 _MOST: Final = 200
 _LONG: Final = 200
-#: Packages whose objects say their shape without running anything of the user's.
+#: Packages whose objects have a shape that can be read without running user code.
 _WITH_SHAPE: Final = ("jax", "jaxlib", "numpy", "pandas", "polars", "scipy", "tensorflow", "torch", "xarray")
 _SIZED: Final = (str, bytes, bytearray, list, tuple, dict, set, frozenset)
 
 
 def describe_variables(namespace: Mapping[str, Any], hidden: Mapping[str, Any]) -> Iterator[str]:
-    """Yield a line for each variable of the user's.
+    """Yield a line for each of the user's variables.
 
     Parameters
     ----------
     namespace : mapping
-        All names of the kernel's namespace.
+        The kernel's namespace.
     hidden : mapping
-        Those that IPython put there, with the values that it gave them.
+        Names and values that IPython itself defined there.
     """
     own = [
         (name, value)
@@ -37,7 +37,7 @@ def describe_variables(namespace: Mapping[str, Any], hidden: Mapping[str, Any]) 
 
 
 def print_variables(shell: Any) -> None:
-    """Print what `describe_variables` says of a kernel."""
+    """Print the variables of a kernel."""
     lines = list(describe_variables(shell.user_ns, shell.user_ns_hidden))
     sys.stdout.write("\n".join(lines) or "(no variables)")
 

@@ -1,7 +1,7 @@
-"""Tells the server that nobody waits for calls any more; of many that end together, in one message.
+"""Reports withdrawn calls to the server, batching those that end together.
 
-A message of the kernel costs the server and every page that has the notebook open some work, and an interrupt ends all
-calls of a cell in a moment. So the first is told of at once, and those of the moment after it together.
+Each kernel message costs the server, and all pages with the notebook, some work, and an interrupt ends all calls of a
+cell at once. So the first is reported immediately, and those shortly after it together.
 """
 
 from __future__ import annotations
@@ -14,31 +14,31 @@ from jupyter_agentbox.protocol.messages import Cancel
 
 from .later import Later, Timer, in_a_thread
 
-#: Seconds after a message in which others wait for each other.
+#: Seconds after a report within which further ones are batched.
 TOLD_WITHIN: Final = 0.05
 
 
 class Withdrawals:
-    """Gathers the ids of withdrawn calls.
+    """Collects the ids of withdrawn calls.
 
     Parameters
     ----------
     send : callable
         Sends a message, from any thread.
     later : callable, optional
-        Does something after a time, in any thread.
+        Calls a function after a delay, in any thread.
     """
 
     def __init__(self, send: Callable[[Cancel], None], *, later: Later = in_a_thread) -> None:
         self._send = send
         self._later = later
-        # What is collected as garbage meanwhile may be a call that waits, in this thread.
+        # Reentrant: garbage collection in this thread may meanwhile withdraw a call.
         self._lock = threading.RLock()
         self._ids: list[str] = []
         self._timer: Timer | None = None
 
     def add(self, ids: Iterable[str]) -> None:
-        """Tell of some; if others were told of a moment ago, soon."""
+        """Report some ids; soon if others were just reported."""
         with self._lock:
             self._ids += ids
             if not self._ids or self._timer is not None:
@@ -47,7 +47,7 @@ class Withdrawals:
         self.tell()
 
     def tell(self) -> None:
-        """Tell now of those that wait for others."""
+        """Report the collected ids now."""
         with self._lock:
             ids, self._ids = self._ids, []
         if ids:

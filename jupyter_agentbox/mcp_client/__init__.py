@@ -1,1 +1,1 @@
-"""MCP client sessions: the servers' configuration, their processes, and the calls that run on them."""
+"""MCP client: server configuration, processes, sessions, and calls."""

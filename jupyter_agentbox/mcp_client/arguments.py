@@ -1,7 +1,7 @@
-"""Arguments are validated against a tool's input schema, which is untrusted, before anybody is asked.
+"""Validation of arguments against a tool's untrusted input schema, before anybody is asked.
 
-A check that is known to be short is done on the spot, any other in a process of its own, which is ended when it takes
-too long. A schema that is broken, or that cannot be checked within its limits, refuses the call: unknown means no.
+A check known to be fast runs in this process, any other in a separate process, which is killed on timeout. A schema
+that is broken, or exceeds its limits, refuses the call: unknown means no.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from .schema_costs import Cost, cost_of
 from .schema_process import OutOfTimeError, SchemaProcess
 from .schemas import CompiledSchema, Problem, UncheckableError
 
-#: Seconds that one check may take, and the compilation of its schema the first time.
+#: Timeout of one check, and of the first compilation of its schema, in seconds.
 TIME_LIMIT: Final = 2.0
-#: Seconds for which a schema is not tried again after a check against it took too long.
+#: How long a schema is refused after a check against it timed out, in seconds.
 _REST: Final = 60.0
-#: How many schemas are kept compiled.
+#: How many compiled schemas are cached.
 _KEPT_SCHEMAS: Final = 512
-#: How much may be checked on the spot: steps for each byte, times bytes of the arguments; some 10 ms.
+#: Maximum cost of a check in this process: steps per byte, times bytes of arguments; about 10 ms.
 _MOST_STEPS: Final = 5_000_000
-#: How many problems there may be where what is wrong is said on the spot: parts of the schema, times values.
+#: Maximum cost of an explanation in this process: parts of the schema, times values.
 _MOST_PROBLEMS: Final = 20_000
 _LONGEST_MESSAGE: Final = 300
 _JSON: Final = json.JSONEncoder(allow_nan=False, ensure_ascii=False)
@@ -41,29 +41,29 @@ _JSON: Final = json.JSONEncoder(allow_nan=False, ensure_ascii=False)
 
 @dataclass(slots=True, kw_only=True)
 class _Known:
-    """What is known of a schema.
+    """Cached facts about a schema.
 
-    It keeps the schema alive, so that its id is not given to another one.
+    It keeps the schema alive, so that its id is not reused.
     """
 
     schema: Mapping[str, JsonValue]
     key: int
     cost: Cost | None = None
     compiled: CompiledSchema | None = None
-    #: Why it cannot be used, and until when.
+    #: Why the schema is refused; below, until when.
     refusal: str = ""
     refused_until: float = 0.0
 
 
 class JsonSchemaChecker:
-    """Validates arguments and keeps no event loop waiting (the port `ArgumentChecker`).
+    """Validates arguments without blocking the event loop (implements `ArgumentChecker`).
 
     Parameters
     ----------
     time_limit : float
-        Seconds that one check may take.
+        Timeout of one check, in seconds.
     clock : callable
-        Returns seconds, monotonic.
+        Monotonic clock, in seconds.
     """
 
     def __init__(self, *, time_limit: float = TIME_LIMIT, clock: Callable[[], float] = time.monotonic) -> None:
@@ -72,11 +72,11 @@ class JsonSchemaChecker:
         self._known: OrderedDict[int, _Known] = OrderedDict()
         self._keys = count(1)
         self._process = SchemaProcess()
-        # one thread, so that checks wait for their turn here and not where all others want a thread
+        # one thread, so that checks queue here and not in the shared thread pool
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="jupyter-agentbox-schemas")
 
     async def check(self, tool: ToolDescription, arguments: Mapping[str, JsonValue]) -> None:
-        """Do nothing if the arguments fit.
+        """Validate the arguments.
 
         Raises
         ------
@@ -98,11 +98,11 @@ class JsonSchemaChecker:
 
     @property
     def worker(self) -> int | None:
-        """The id of the process that checks what may take long; ``None`` while there is none."""
+        """Id of the process for slow checks; ``None`` if it is not running."""
         return self._process.pid
 
     def close(self) -> None:
-        """End the process that checks what may take long, if there is one."""
+        """Stop the process for slow checks, if it is running."""
         self._process.close()
         self._thread.shutdown(wait=False, cancel_futures=True)
 
@@ -112,7 +112,7 @@ class JsonSchemaChecker:
         known = _Known(schema=schema, key=next(self._keys))
         known.cost = cost_of(schema)
         if known.cost is not None:
-            with contextlib.suppress(UncheckableError):  # the process says why, or can do it
+            with contextlib.suppress(UncheckableError):  # the process reports why, or can do it
                 known.compiled = CompiledSchema(schema, is_small=True)
         self._known[id(schema)] = known
         if len(self._known) > _KEPT_SCHEMAS:
@@ -124,7 +124,7 @@ class JsonSchemaChecker:
             return _UNKNOWN
         if known.compiled.fits(arguments):
             return None
-        # each value but the whole stands after one of these
+        # each value except the outermost follows one of these
         values = 1 + sum(map(encoded.count, (b",", b":", b"[")))
         return known.compiled.explain(arguments) if known.cost.parts * values <= _MOST_PROBLEMS else _UNKNOWN
 
@@ -146,7 +146,7 @@ class JsonSchemaChecker:
 
     def _ask(self, known: _Known, arguments: bytes) -> dict[str, Any]:
         """Ask the process, in its thread."""
-        if known.refusal and self._clock() < known.refused_until:  # while this waited for its turn
+        if known.refusal and self._clock() < known.refused_until:  # set while this was queued
             raise OutOfTimeError
         seconds = self._time_limit
         answer = self._process.check("check", known.key, arguments, seconds=seconds)
@@ -163,17 +163,17 @@ class JsonSchemaChecker:
             return {"path": [], "message": "they do not fit the tool's input schema"}
 
 
-#: The answer that it is not known here.
+#: Answer of a process that does not have the schema.
 _UNKNOWN: Final = Problem(path=(), message="")
 
 
 def check_is_json(arguments: Mapping[str, JsonValue]) -> None:
-    """Do nothing if the arguments can be sent as JSON in UTF-8.
+    """Check that the arguments can be sent as JSON in UTF-8.
 
     Raises
     ------
     ToolArgumentsError
-        If one cannot: NaN, an infinity, or half of a surrogate pair.
+        If one cannot: NaN, an infinity, or a lone surrogate.
     """
     _encode(arguments)
 

@@ -24,34 +24,34 @@ from .response_body import drop_body
 from .sign_ins import SignIn
 from .trust_keys import trust_key_of
 
-#: As what this program registers itself with a provider.
+#: The client name with which this program registers at a provider.
 CLIENT_NAME: Final = "Jupyter AgentBox"
-#: Seconds that a person may take between the button and the way back from the provider.
+#: How long a person may take to return from the provider's page, in seconds.
 TIME_TO_SIGN_IN: Final = 600.0
 _LONGEST_REASON: Final = 300
 _LONGEST_ADDRESS: Final = 8_000
-#: What the address of a provider's page has once, and from here.
+#: Parameters of the authorization URL that must occur once, with this program's values.
 _OURS: Final = ("response_type", "client_id", "redirect_uri", "state", "code_challenge", "code_challenge_method")
 
 
 class Authorization:
-    """One sign-in on its way: to the provider's page, and back with a code.
+    """A sign-in in progress: to the provider's page, and back with a code.
 
     Parameters
     ----------
     server : HttpServer
-        What to sign in to.
+        The server to sign in to.
     redirect : str
-        Where the provider sends the person back to.
+        The redirect address.
     known : SignIn or None
-        An earlier sign-in, as whose client this program is known to the provider.
+        An earlier sign-in, whose client registration is reused.
 
     Attributes
     ----------
     address : str
-        The provider's page, once `begin` has returned.
+        The authorization URL, after `begin`.
     state : str
-        What the provider sends back with the code: nobody else knows it.
+        The state that the provider returns with the code; secret.
     """
 
     def __init__(self, server: HttpServer, *, redirect: str, known: SignIn | None = None) -> None:
@@ -66,14 +66,14 @@ class Authorization:
         self.state = ""
 
     async def begin(self) -> None:
-        """Find the provider and the address of its page.
+        """Discover the provider and its authorization URL.
 
         Raises
         ------
         ServerConfigurationError
-            If nobody can sign in to such a server.
+            If such a server does not support sign-in.
         ToolServerError
-            If the server does not ask for that, or the provider cannot be found or used.
+            If the server does not require it, or the provider cannot be found or used.
         """
         if self._server.has_authorization:
             raise ServerConfigurationError(
@@ -82,7 +82,7 @@ class Authorization:
         if not is_safe_address(self._server.url):
             raise ServerConfigurationError(f"`{self._server.name}` is not reached over https: nobody can sign in to it")
         self._task = asyncio.create_task(self._run(), name=f"sign-in to {self._server.name}")
-        # nobody may be waiting when its time is over; without a look asyncio reports that as lost
+        # nobody may await it after its timeout; asyncio would then report an unretrieved exception
         self._task.add_done_callback(lambda done: done.cancelled() or done.exception())
         asked = asyncio.create_task(self._asked.wait())
         try:
@@ -104,7 +104,7 @@ class Authorization:
         Raises
         ------
         ToolServerError
-            If the provider, or the server, does not take it.
+            If the provider, or the server, rejects it.
         """
         if self._task is None or self._answer.done():
             raise SignInError("this sign-in is over: begin it again")
@@ -116,12 +116,12 @@ class Authorization:
             raise ToolServerError(f"signing in to `{self._server.name}` failed: its provider took too long") from None
 
     def cancel(self) -> None:
-        """Give it up."""
+        """Abandon the sign-in."""
         if self._task is not None:
             self._task.cancel()
 
     def on_end(self, callback: Callable[[str], object]) -> None:
-        """Call with why it failed when it is over; with nothing if it did not, or was given up."""
+        """Call `callback` when the sign-in ends, with the error; empty if it succeeded or was abandoned."""
         if self._task is not None:
             self._task.add_done_callback(lambda task: callback("" if task.cancelled() else str(task.exception() or "")))
 
@@ -132,7 +132,7 @@ class Authorization:
                 status, context = await self._ask()
         except TimeoutError:
             raise ToolServerError(f"nobody signed in to `{name}` within {TIME_TO_SIGN_IN / 60:.0f} minutes") from None
-        # the SDK reckons with what a provider says of a token's life
+        # the SDK computes with the provider's claims about a token's lifetime
         except (OAuthFlowError, SignInError, httpx2.HTTPError, httpx2.StreamError, ValueError, OverflowError) as error:
             raise ToolServerError(f"signing in to `{name}` failed: {_reason(error)}") from None
         tokens = self._storage.tokens
@@ -147,7 +147,7 @@ class Authorization:
         )
 
     async def _ask(self) -> tuple[int, OAuthContext]:
-        """Send what has no effect; what comes before its answer is the SDK's flow."""
+        """Send a request without effect, which makes the SDK run its OAuth flow."""
         is_local = urlsplit(self._redirect).hostname in LOOPBACK
         metadata = OAuthClientMetadata(
             client_name=CLIENT_NAME,
@@ -179,7 +179,7 @@ class Authorization:
         methods = metadata.code_challenge_methods_supported if metadata is not None else None
         if methods is not None and "S256" not in methods:
             raise SignInError("the provider does not bind codes to whoever asks for them (PKCE)")
-        # its endpoint may have parameters of its own; the SDK puts a second question mark after them
+        # the endpoint may have a query, after which the SDK adds a second question mark
         address = address.replace("?response_type=code&", "&response_type=code&") if address.count("?") > 1 else address
         if self._server.oauth.scopes:
             address = _with(address, "scope", " ".join(self._server.oauth.scopes))
@@ -196,7 +196,7 @@ class Authorization:
 
 
 class _FirstSignIn(OAuthClientProvider):
-    """The SDK's client, which begins also where a server lets anybody connect and refuses only calls."""
+    """The SDK's client, starting the flow even if a server accepts any connection and refuses only calls."""
 
     async def async_auth_flow(self, request: httpx2.Request) -> Any:
         flow = super().async_auth_flow(request)
@@ -217,7 +217,7 @@ class _FirstSignIn(OAuthClientProvider):
 
 
 def _client_of(server: HttpServer, redirect: str, known: SignIn | None) -> OAuthClientInformationFull | None:
-    """Return as whom the provider knows this program; ``None`` if it does not."""
+    """Return this program's registration at the provider, if there is one."""
     configured = server.oauth
     if configured.client_id is not None:
         return OAuthClientInformationFull(
@@ -232,7 +232,7 @@ def _client_of(server: HttpServer, redirect: str, known: SignIn | None) -> OAuth
         registered = OAuthClientInformationFull.model_validate(known.client)
     except ValidationError:
         return None
-    # Jupyter's port changes, and a registration is for exactly one address to come back to.
+    # Jupyter's port changes, and a registration is for exactly one redirect address.
     return registered if registered.redirect_uris and AnyUrl(redirect) in registered.redirect_uris else None
 
 
@@ -243,7 +243,7 @@ def _with(address: str, key: str, value: str) -> str:
 
 
 def _reason(error: Exception) -> str:
-    """Return why it failed, without what a provider answered: that may have tokens or codes."""
+    """Return why it failed, without the provider's response, which may contain tokens or codes."""
     if isinstance(error, OAuthTokenError):
         return "the provider did not give a token for the code"
     if isinstance(error, ValidationError):

@@ -1,4 +1,4 @@
-"""Sending the token that a sign-in gave with each request, and renewing it without a word.
+"""Sends a sign-in's token with each request, and renews it silently.
 
 Nothing here waits for a person while code calls a tool.
 """
@@ -23,21 +23,21 @@ from .token_requests import refresh
 from .trust_keys import trust_key_of
 
 _log = logging.getLogger(__name__)
-#: A token is renewed so many seconds before its end.
+#: How long before its expiry a token is renewed, in seconds.
 _MARGIN: Final = 30.0
 
 
 class SignedIn(httpx2.Auth):
-    """Sends the token of a sign-in with each request, and renews it: before it ends, and once when it is refused.
+    """Sends a sign-in's token with each request; renews it before it expires, and once when it is refused.
 
     Parameters
     ----------
     server : HttpServer
-        The server: what a sign-in to another address gave is not sent to it.
+        The server. Tokens of a sign-in to another address are not sent to it.
     sign_ins : SignIns
-        Where sign-ins are kept.
+        Stores the sign-ins.
     on_secret : callable
-        Gets each value that must not be shown.
+        Called with each secret value.
 
     Attributes
     ----------
@@ -59,12 +59,12 @@ class SignedIn(httpx2.Auth):
         self.was_signed_in = False
 
     async def load(self) -> None:
-        """Read what is kept, which may have changed since: somebody signed in, or out."""
+        """Load the stored sign-in, which may have changed since: somebody signed in, or out."""
         found = await asyncio.to_thread(self._sign_ins.load, self._server.name, self._trust_key)
         self._set(found if is_safe_address(self._server.url) else None)
 
     async def async_auth_flow(self, request: httpx2.Request) -> Any:
-        """Send a request with the token that holds."""
+        """Send a request with the current token."""
         used = await self._current()
         if used is None:
             yield request
@@ -77,7 +77,7 @@ class SignedIn(httpx2.Auth):
         if renewed is not None:
             await drop_body(response)
             request.headers["Authorization"] = _bearer(renewed)
-            yield request  # the server did nothing: it did not know who asked
+            yield request  # the server did not recognise the client, and so did nothing
 
     async def _current(self) -> SignIn | None:
         found = self._sign_in
@@ -86,10 +86,10 @@ class SignedIn(httpx2.Auth):
         return found
 
     async def _renewed(self, used: SignIn) -> SignIn | None:
-        """Return what came after a token that is refused or about to end; ``None`` if nothing can.
+        """Return the successor of a token that is refused or about to expire, if there is one.
 
-        In a task of its own: a provider takes each refresh token once, and a call that is cancelled meanwhile must not
-        lose the next one.
+        Runs in a separate task: a provider accepts each refresh token once, and a cancelled call must not lose the next
+        one.
         """
         task = asyncio.create_task(self._renew(used))
         self._renewals.add(task)
@@ -102,7 +102,7 @@ class SignedIn(httpx2.Auth):
             if self._sign_in is not None and self._sign_in.tokens != used.tokens:
                 return self._sign_in
             async with self._alone():
-                await self.load()  # another process of this user may have renewed it, and a provider takes each once
+                await self.load()  # another process of this user may have renewed it; each refresh token works once
                 if self._sign_in is None or self._sign_in.tokens != used.tokens:
                     return self._sign_in
                 if not used.tokens.get("refresh_token"):
@@ -113,7 +113,7 @@ class SignedIn(httpx2.Auth):
 
     @contextlib.asynccontextmanager
     async def _alone(self) -> AsyncIterator[None]:
-        """Wait until no other process of this user renews the same sign-in."""
+        """Hold the lock under which only one process of this user renews the sign-in."""
         let_go = await asyncio.to_thread(self._sign_ins.begin_renewal, self._server.name)
         try:
             yield
@@ -141,7 +141,7 @@ def _bearer(sign_in: SignIn) -> str:
 
 
 def missing_scope(response: httpx2.Response) -> str | None:
-    """Return the rights that a server says a token lacks (RFC 6750); ``None`` if it does not say that."""
+    """Return the scopes that a token lacks according to the server (RFC 6750), if it says so."""
     if response.status_code != 403 or extract_field_from_www_auth(response, "error") != "insufficient_scope":
         return None
     return extract_field_from_www_auth(response, "scope") or ""

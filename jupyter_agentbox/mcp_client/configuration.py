@@ -1,4 +1,4 @@
-"""The MCP servers that a user configured in ``mcp.json``."""
+"""The MCP servers configured in ``mcp.json``."""
 
 from __future__ import annotations
 
@@ -18,38 +18,38 @@ from . import jsonc
 from .environment import parse_env_file
 from .variables import Expander, UnsetVariableError
 
-#: Where a file may keep its servers: everyone's key, and VS Code's.
+#: Top-level keys for servers: the common one, and VS Code's.
 SERVER_KEYS: Final = ("mcpServers", "servers")
 STDIO_TYPES: Final = ("stdio", "local")
 HTTP_TYPES: Final = ("http", "streamable-http", "streamableHttp", "streamable_http", "remote")
-#: What the Hub service calls its servers.
+#: Valid names of the Hub service's servers.
 _CENTRAL_NAME: Final = re.compile(r"[A-Za-z0-9_-]+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StdioServer:
-    """A server that is a process of ours. Values that may be secret are not in its ``repr``.
+    """A server that runs as a local process. Values that may be secret are not in its ``repr``.
 
     Parameters
     ----------
     name : str
         Its name in the configuration.
     command : str
-        The program, looked up in the ``PATH`` of the process's environment.
+        The program, looked up in the ``PATH`` of the server's environment.
     args : tuple of str
         Its arguments.
     env : mapping
-        Variables that the configuration sets, ``envFile`` included; ``env`` wins.
+        Variables set in the configuration, including those of ``envFile``; ``env`` takes precedence.
     cwd : str or None
-        Its working directory; ``None`` is the Jupyter server's.
+        Its working directory; ``None`` for the Jupyter server's.
     timeout : float or None
-        Seconds that a tool may run; ``None`` is the default. Waiting for a person does not count.
+        Timeout of a tool call, in seconds, not counting waits for a person; ``None`` for the default.
     protocol_era : str
         ``"auto"``, ``"legacy"`` or a protocol version.
     secrets : tuple of str
-        Values that no log or message may show.
+        Values that must not appear in logs or messages.
     env_file : str or None
-        The ``envFile`` that was read.
+        Path of the ``envFile``, if any.
     """
 
     name: str
@@ -67,16 +67,16 @@ class StdioServer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OAuthClient:
-    """What a configuration says about signing in to a server.
+    """OAuth client settings for signing in to a server.
 
     Parameters
     ----------
     client_id : str or None
-        As whom the provider knows this program; ``None`` registers it there at the first sign-in.
+        Client id at the provider; ``None`` to register at the first sign-in.
     client_secret : str or None
-        The secret that goes with it, if the provider gave one.
+        Client secret, if the provider issued one.
     scopes : tuple of str
-        What is asked for; empty for what the server wants.
+        Requested scopes; empty for the server's default.
     """
 
     client_id: str | None = None
@@ -86,18 +86,18 @@ class OAuthClient:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HttpServer:
-    """A server that is reached over streamable HTTP. Values that may be secret are not in its ``repr``.
+    """A server reached over streamable HTTP. Values that may be secret are not in its ``repr``.
 
     Parameters
     ----------
     name, timeout, protocol_era, secrets
         As in `StdioServer`.
     url : str
-        The endpoint.
+        The endpoint's URL.
     headers : mapping
-        Sent with every request to that origin, and to no other.
+        Headers sent with every request to that origin only.
     oauth : OAuthClient
-        How a person signs in, where the server wants that.
+        OAuth client settings, if the server requires sign-in.
     """
 
     name: str
@@ -112,28 +112,28 @@ class HttpServer:
 
     @property
     def has_authorization(self) -> bool:
-        """Whether its configuration says itself what proves who asks: then nobody signs in."""
+        """Whether its headers contain credentials, so that nobody needs to sign in."""
         return any(name.lower() == "authorization" for name in self.headers)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnusableServer:
-    """A server that cannot be started as it is configured.
+    """A server whose configuration cannot be used.
 
     Parameters
     ----------
     name : str
         Its name in the configuration.
     transport : str
-        ``"stdio"`` or ``"http"``, as far as one can tell.
+        ``"stdio"`` or ``"http"``, as far as known.
     error : str
         What is missing or wrong, and what to do.
     is_disabled : bool
-        Whether the user turned it off; then nothing is wrong.
+        Whether the user disabled it; then there is no error.
     needs_trust : bool
-        Whether a person has to look at it first.
+        Whether a person must trust it first.
     env_file : str or None
-        The ``envFile`` that could not be read.
+        Path of the ``envFile`` that could not be read.
     """
 
     name: str
@@ -149,14 +149,14 @@ ServerConfiguration: TypeAlias = StdioServer | HttpServer | UnusableServer
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Configuration:
-    """All configured servers, by name in the order of the files, and what is wrong with the files."""
+    """All configured servers, by name in file order, and the problems in the files."""
 
     servers: Mapping[str, ServerConfiguration] = field(default_factory=dict)
     problems: tuple[ConfigurationProblem, ...] = ()
 
 
 class ConfigurationSource(Protocol):
-    """Where the configuration comes from."""
+    """Source of the configuration."""
 
     def load(self) -> Configuration:
         """Return the configuration; the same object as last time if nothing changed."""
@@ -167,10 +167,10 @@ class _EntryError(ValueError):
 
 
 class Withheld(Protocol):
-    """Says what stands for an entry that is not to be read."""
+    """Replaces entries that must not be read."""
 
     def __call__(self, name: str, entry: JsonValue) -> ServerConfiguration | None:
-        """Return what stands for it; ``None`` if it may be read."""
+        """Return the replacement of an entry; ``None`` if it may be read."""
 
 
 def parse_configuration(
@@ -180,7 +180,7 @@ def parse_configuration(
     *,
     withheld: Withheld = lambda name, entry: None,  # noqa: ARG005  # called by these names
 ) -> Configuration:
-    """Read one file's text.
+    """Parse the text of a file.
 
     Parameters
     ----------
@@ -189,9 +189,9 @@ def parse_configuration(
     text : str
         JSON; comments and trailing commas are allowed.
     environment : mapping
-        Where variables come from.
+        The source of variables.
     withheld : callable, optional
-        Says of which entries nothing is read, no variable and no file.
+        Replaces entries of which nothing, no variable and no file, may be read.
     """
     try:
         value = jsonc.parse(text)
@@ -202,7 +202,7 @@ def parse_configuration(
         return Configuration(problems=(problem,))
     except RecursionError:
         return Configuration(problems=(ConfigurationProblem(path=str(path), message="nested too deeply"),))
-    except ValueError:  # of a file that somebody else wrote, all else must not be lost
+    except ValueError:  # an invalid file of somebody else's must not lose the rest
         message = "not valid JSON: a number has too many digits"
         return Configuration(problems=(ConfigurationProblem(path=str(path), message=message),))
     found = [value[key] for key in SERVER_KEYS if key in value] if isinstance(value, dict) else [None]
@@ -228,7 +228,7 @@ def parse_configuration(
 
 
 def _problem(path: Path, text: str, name: str, error: ValueError) -> ConfigurationProblem:
-    """Return what is wrong with a server's entry: the place of its name, and the lines of the keys below it."""
+    """Return the problem in a server's entry, with the position of its name or of the key concerned."""
     start = _find(text, name, 0)
     if start < 0:
         return ConfigurationProblem(path=str(path), message=f"server `{name}`: {error}")
@@ -249,20 +249,20 @@ def _problem(path: Path, text: str, name: str, error: ValueError) -> Configurati
 
 
 def _find(text: str, key: str, start: int) -> int:
-    """Return where a key first stands, near enough to find it."""
+    """Return the first position of a key, approximately."""
     places = [text.find(json.dumps(key, ensure_ascii=plain), start) for plain in (True, False)]
     return min((place for place in places if place >= 0), default=-1)
 
 
 def is_below(server: ServerConfiguration, service: str) -> bool:
-    """Say whether a server is one of those of a Hub service.
+    """Whether a server is one of a Hub service's.
 
     Parameters
     ----------
     server : ServerConfiguration
         The server.
     service : str
-        The service's address; empty for none.
+        The service's URL; empty for none.
     """
     if not service or not isinstance(server, HttpServer):
         return False
@@ -271,7 +271,7 @@ def is_below(server: ServerConfiguration, service: str) -> bool:
 
 
 def transport_of(entry: JsonValue) -> str:
-    """Return ``stdio`` or ``http``, as far as one can tell from an entry."""
+    """Return ``stdio`` or ``http``, as far as an entry tells."""
     if not isinstance(entry, dict):
         return "stdio"
     return "http" if entry.get("type") in HTTP_TYPES or ("url" in entry and "command" not in entry) else "stdio"
@@ -299,7 +299,7 @@ def _read_entry(name: str, entry: JsonValue, base: Path, environment: Mapping[st
 
 
 def _read_stdio(name: str, entry: JsonObject, base: Path, expander: Expander) -> ServerConfiguration:
-    # Late: pydantic takes longer to import than all else here, and who has no MCP server need not wait for it.
+    # Late: pydantic is slow to import, and users without MCP servers should not wait for it.
     from .configuration_entries import read_stdio  # noqa: PLC0415
 
     read = read_stdio(entry, expander)

@@ -1,6 +1,6 @@
-"""The entries of ``mcp.json``, as models that say what each key must be.
+"""Pydantic models of the entries in ``mcp.json``.
 
-Values are expanded while they are read. No message has a value of the file: an entry holds credentials.
+Values are expanded while they are read. No message contains a value from the file: entries hold credentials.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ _HEADER_NAME: Final = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 
 
 class EntryError(ValueError):
-    """An entry is malformed; has what is wrong with each of its keys.
+    """An entry is malformed, with a problem for each of its invalid keys.
 
     Parameters
     ----------
     problems : mapping
-        Key to what is wrong with it.
+        The problem of each key.
     """
 
     def __init__(self, problems: Mapping[str, str]) -> None:
@@ -43,7 +43,7 @@ class EntryError(ValueError):
 
 
 def _written(value: Any) -> Any:
-    """Return a string for what people write as one: ``8080`` or ``true`` without quotes."""
+    """Convert values that people write without quotes, such as ``8080`` or ``true``, to strings."""
     if isinstance(value, bool):
         return "true" if value else "false"
     return str(value) if isinstance(value, int | float) else value
@@ -85,7 +85,7 @@ _Texts = Annotated[dict[str, _Scalar], BeforeValidator(lambda value: {} if value
 
 
 class Entry(BaseModel):
-    """What the entries of all servers have; keys that are not known are left to other programs."""
+    """Fields common to all servers' entries; unknown keys are left to other programs."""
 
     model_config = ConfigDict(strict=True, frozen=True, hide_input_in_errors=True)
 
@@ -94,7 +94,7 @@ class Entry(BaseModel):
 
 
 class StdioEntry(Entry):
-    """A server that is a process."""
+    """A server that runs as a local process."""
 
     command: _Text | None = Field(None, description="a string")
     args: list[_Scalar] = Field([], description="a list of strings")
@@ -108,12 +108,12 @@ def _words(value: Any) -> Any:
 
 
 def _client(value: Any) -> Any:
-    """Return an object for what some programs write as a switch, ``"oauth": true``."""
+    """Convert the switch ``"oauth": true`` of some programs to an object."""
     return {} if value is None or isinstance(value, bool) else value
 
 
 class OAuthEntry(BaseModel):
-    """How to sign in to a server: as Claude Code, VS Code and Gemini CLI write it, or as Cursor does."""
+    """OAuth settings, in the format of Claude Code, VS Code and Gemini CLI, or of Cursor."""
 
     model_config = ConfigDict(strict=True, frozen=True, hide_input_in_errors=True)
 
@@ -128,7 +128,7 @@ _Client = Annotated[OAuthEntry, BeforeValidator(_client)]
 
 
 class HttpEntry(Entry):
-    """A server that is reached over streamable HTTP."""
+    """A server reached over streamable HTTP."""
 
     oauth: _Client = Field(OAuthEntry(), description="an object")
     auth: _Client = Field(OAuthEntry(), description="an object")
@@ -137,7 +137,7 @@ class HttpEntry(Entry):
 
     @property
     def client(self) -> OAuthEntry:
-        """How to sign in: `oauth`, or else what Cursor calls `auth`."""
+        """The OAuth settings: `oauth`, or else Cursor's `auth`."""
         return self.oauth if "oauth" in self.model_fields_set else self.auth
 
 
@@ -145,7 +145,7 @@ EntryT = TypeVar("EntryT", bound=Entry)
 
 
 def read_stdio(entry: JsonObject, expander: Expander) -> StdioEntry:
-    """Read the entry of a process.
+    """Parse the entry of a local process.
 
     Raises
     ------
@@ -155,7 +155,7 @@ def read_stdio(entry: JsonObject, expander: Expander) -> StdioEntry:
 
 
 def read_http(entry: JsonObject, expander: Expander) -> HttpEntry:
-    """Read the entry of an endpoint.
+    """Parse the entry of an HTTP endpoint.
 
     Raises
     ------
@@ -182,7 +182,7 @@ def _cause(error: Any) -> Exception | None:
 
 
 def _problems(model: type[Entry], error: Any) -> Iterator[tuple[str, str]]:
-    """Yield the key, and what is wrong with it."""
+    """Yield each invalid key with its problem."""
     cause = _cause(error)
     if isinstance(cause, UnsetVariableError):
         return

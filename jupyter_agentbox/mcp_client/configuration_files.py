@@ -1,4 +1,4 @@
-"""The configuration files on disk, read again when they change."""
+"""Configuration files on disk, reloaded when they change."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _Stamp: TypeAlias = tuple[tuple[str, int, int, int] | None, ...]
 
 
 class ConfigurationFiles:
-    """Reads ``mcp.json`` files. A file that does not exist configures nothing.
+    """Loads ``mcp.json`` files. A missing file configures nothing.
 
     Parameters
     ----------
     paths : sequence of Path
-        The files. A server that several of them name is taken from the first.
+        The files. The first one that defines a server takes precedence.
     environment : mapping
-        Where variables come from; looked at when a file is read.
+        The source of variables, read when a file is loaded.
     """
 
     def __init__(self, paths: Sequence[Path], environment: Mapping[str, str]) -> None:
@@ -33,9 +33,9 @@ class ConfigurationFiles:
         self._configuration = Configuration()
 
     def load(self) -> Configuration:
-        """Return the configuration; the same object as last time if no file changed. Costs one ``stat`` a file."""
+        """Return the configuration; the same object as last time if no file changed. Costs one ``stat`` per file."""
         if self._stamp is None or self._stamp != _stamp(self._watched):
-            # the stamp is taken first: a change while we read is seen next time
+            # the stamp is taken first, so that a change during the read is noticed next time
             stamp = _stamp(self._paths)
             self._configuration = self._read()
             env_files = {
@@ -66,7 +66,7 @@ class ConfigurationFiles:
 
 
 def _stamp(paths: Sequence[Path]) -> _Stamp:
-    """Return what changes with the files. Each call waits for it, so it is one loop without a function in it."""
+    """Return a value that changes with the files. Every call needs it, so it is one loop without function calls."""
     found: list[tuple[str, int, int, int] | None] = []
     for path in paths:
         try:

@@ -1,4 +1,4 @@
-"""Opens connections to MCP servers, of both transports and both protocol eras."""
+"""Opens connections to MCP servers, over both transports and in both protocol eras."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ from .transport_http import HttpTransport
 from .transport_stdio import StdioTransport
 from .wire import Wire
 
-#: Seconds that a server has to acknowledge a subscription; without it, changes may be missed.
+#: How long a server may take to acknowledge a subscription, in seconds; without it, changes may be missed.
 _ACKNOWLEDGEMENT: Final = 5.0
 try:
     _VERSION = version("jupyter-agentbox")
-except PackageNotFoundError:  # run from its sources
+except PackageNotFoundError:  # run from a source tree
     _VERSION = "0"
 
 
@@ -58,7 +58,7 @@ async def open_session(
     sign_ins: SignIns | None = None,
     hub_service: str = "",
 ) -> AsyncIterator[Session]:
-    """Connect to a server. Enter and leave in the same task, because the SDK's cancel scopes must not change tasks.
+    """Connect to a server. Enter and exit in the same task, as the SDK's cancel scopes require.
 
     Raises
     ------
@@ -71,7 +71,7 @@ async def open_session(
         watched = asyncio.Event()
         watch = asyncio.create_task(session.watch(watched))
         try:
-            # before the tools are listed, so that no change falls between
+            # before the tools are listed, so that no change is missed in between
             await _first(watch, asyncio.create_task(watched.wait()))
             yield session
         finally:
@@ -99,9 +99,9 @@ async def _connect(
             transport,
             mode=mode,
             cache=None,
-            read_timeout_seconds=limits.start_timeout + 5,  # of what has no timeout of its own: reading a changed list
+            read_timeout_seconds=limits.start_timeout + 5,  # for requests without their own timeout: reading a changed list
             client_info=mcp_types.Implementation(name="jupyter-agentbox", version=_VERSION),
-            log_level="info",  # in 2026-07-28 a server logs to those only who ask for it
+            log_level="info",  # in 2026-07-28 a server logs only to clients that ask for it
             message_handler=_message_handler(wire, on_tools_changed),
             elicitation_callback=elicitation(calls, log.add),
         )
@@ -130,14 +130,14 @@ async def _connect(
 
 
 def _pass_on(message: LogMessage, *, redact: Redactor, listeners: tuple[Callable[[LogMessage], None], ...]) -> None:
-    """Tell what the server logs, without the secrets of its configuration."""
+    """Forward a server's log message, without the secrets of its configuration."""
     clean = replace(message, logger=redact(message.logger), text=redact(message.text))
     for listener in listeners:
         listener(clean)
 
 
 async def _first(kept: asyncio.Task[None], helper: asyncio.Task[bool]) -> None:
-    """Wait until one of the tasks is done, or long enough; the helper does not outlive that."""
+    """Wait until one of the tasks is done, or for the timeout; then cancel the helper."""
     try:
         await asyncio.wait([kept, helper], timeout=_ACKNOWLEDGEMENT, return_when=asyncio.FIRST_COMPLETED)
     finally:
@@ -155,7 +155,7 @@ def _modes(server: StdioServer | HttpServer) -> tuple[str, ...]:
 
 
 def _ended_at_probe(transport: StdioTransport | HttpTransport, wire: Wire) -> bool:
-    """Say whether this may be an old server that ends at a request it does not know, instead of refusing it."""
+    """Whether this may be an old server that exits on an unknown request instead of refusing it."""
     if not isinstance(transport, StdioTransport) or wire.has_received:
         return False
     return wire.closed.is_set() and transport.process.returncode not in (CANNOT_EXECUTE, NOT_FOUND)
@@ -177,10 +177,10 @@ def _transport(
 
 
 def program(server: StdioServer) -> str:
-    """Return what to run: this Python for a bare ``python``, as in Jupyter's kernelspecs; else what is configured.
+    """Return the program to run: this Python for a bare ``python``, as in Jupyter's kernelspecs.
 
-    The `PATH` of a server that was started from a desktop, or by a service, leads to another Python as a rule. Who
-    configures a `PATH` means a Python that is there.
+    The `PATH` of a Jupyter server started from a desktop, or by a service, usually leads to another Python. A
+    configured `PATH` is respected.
     """
     major, minor = sys.version_info[:2]
     is_ours = server.command in ("python", f"python{major}", f"python{major}.{minor}") and "PATH" not in server.env
@@ -206,7 +206,7 @@ def _start_error(
 
 
 def _elsewhere(server: StdioServer | HttpServer, limits: ServerLimits) -> str:
-    """Say where a server started that may have looked for its program where this process works."""
+    """Explain the working directory of a server that may have expected this process's."""
     if isinstance(server, HttpServer) or server.cwd or (place := limits.default_cwd()) is None:
         return ""
     return (

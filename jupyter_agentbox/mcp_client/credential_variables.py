@@ -1,4 +1,4 @@
-"""Which environment variables the MCP servers' configuration hands to servers as credentials."""
+"""Environment variables that the MCP configuration passes to servers as credentials."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from typing import Final
 from .secret_names import is_credential_variable
 from .variables import names_in
 
-#: Bytes of the largest file that is looked at. A program may have written it.
+#: Maximum size of a file, in bytes. A program may have written it.
 _LARGEST: Final = 1_000_000
-#: A file that is none, such as a pipe, must not make the server wait.
+#: Non-blocking: a file that is really a pipe must not block the server.
 _FLAGS: Final = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
 
 
 def credential_variables(paths: Iterable[Path]) -> frozenset[str]:
-    """Return the variables that files of MCP servers refer to, and whose names tell of a secret.
+    """Return the variables that MCP configuration files refer to, and whose names indicate a secret.
 
-    Whether a server that gets one is disabled, or malformed, makes no difference.
+    Servers that are disabled or malformed are included.
 
     Parameters
     ----------
     paths : iterable of Path
-        The files. One that cannot be read names none.
+        The files. Unreadable ones are skipped.
     """
     return frozenset(name for path in paths for name in names_in(_text_of(path)) if is_credential_variable(name))
 

@@ -1,4 +1,4 @@
-"""What became of a request on its way: written by the transports, as they saw it, and by no server."""
+"""The fate of a request, as observed by the transports, not as reported by a server."""
 
 from __future__ import annotations
 
@@ -13,36 +13,36 @@ from jupyter_agentbox.core.server_reviews import ServerReview
 
 
 class Fate(Enum):
-    """What a transport knows of a request that has no usable answer."""
+    """What a transport knows about a request without a usable response."""
 
     #: It never reached the tool.
     NOT_SENT = "not sent"
-    #: The server does not know the session any more, so it did nothing. On a new one the request can be sent again.
+    #: The server no longer knows the session, so it did nothing. The request can be resent in a new one.
     SESSION_LOST = "session lost"
-    #: The server refused who asks, so it did nothing.
+    #: The server refused the client, so it did nothing.
     REFUSED = "refused"
-    #: The connection ended before an answer; what the request did is not known.
+    #: The connection ended before a response; the effect of the request is unknown.
     INTERRUPTED = "interrupted"
-    #: The connection ended in the middle of the answer.
+    #: The connection ended in the middle of the response.
     CUT_OFF = "cut off"
-    #: The answer is whole and cannot be used.
+    #: The response is complete but unusable.
     UNUSABLE = "unusable"
 
 
 @dataclass(slots=True)
 class Delivery:
-    """One request on its way."""
+    """The delivery of a request."""
 
     fate: Fate | None = None
     reason: str = ""
     is_answered: bool = False
-    #: The server began to answer: whatever is asked of it later about this request, the tool may have run.
+    #: The server began to respond: whatever happens later, the tool may have run.
     is_taken: bool = False
-    #: Whom its server asks before it runs the tool, as the last progress notification says.
+    #: Whom the server asks before it runs the tool, from the last progress notification.
     review: ServerReview | None = None
 
     def fail(self, fate: Fate, reason: str) -> None:
-        """Note what became of it; the first note counts."""
+        """Set the fate; the first call counts."""
         if self.fate is None:
             did_nothing = fate in (Fate.NOT_SENT, Fate.SESSION_LOST, Fate.REFUSED)
             self.fate = Fate.INTERRUPTED if did_nothing and self.is_taken else fate
@@ -54,7 +54,7 @@ _CURRENT: Final[ContextVar[Delivery | None]] = ContextVar("jupyter_agentbox_deli
 
 @contextmanager
 def following() -> Iterator[Delivery]:
-    """Follow the request that is sent inside. The SDK carries the context along to the tasks that send it."""
+    """Track the request sent in this context. The SDK propagates the context to its sending tasks."""
     delivery = Delivery()
     token = _CURRENT.set(delivery)
     try:
@@ -64,5 +64,5 @@ def following() -> Iterator[Delivery]:
 
 
 def current() -> Delivery | None:
-    """Return the request that is followed in this context."""
+    """Return the request tracked in this context."""
     return _CURRENT.get()

@@ -1,4 +1,4 @@
-"""What MCP calls elicitation: a server's question to the user, in the words of the protocol and in ours."""
+"""MCP elicitation, a server's question to the user: conversion between the protocol's types and ours."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from .running_calls import RunningCalls
 
 
 def question_of(params: mcp_types.ElicitRequestParams) -> ServerQuestion:
-    """Return what a server asks.
+    """Convert a server's elicitation request to a question.
 
     Raises
     ------
     ValueError
-        It cannot be shown.
+        It cannot be displayed.
     """
     if isinstance(params, mcp_types.ElicitRequestURLParams):
         return ServerQuestion.of_url(params.message, params.url)
@@ -27,21 +27,21 @@ def question_of(params: mcp_types.ElicitRequestParams) -> ServerQuestion:
 
 
 def result_of(answer: QuestionAnswer, mode: QuestionMode) -> mcp_types.ElicitResult:
-    """Return what the server is told."""
+    """Convert an answer to the protocol's result."""
     has_content = answer.action is QuestionAction.ACCEPT and mode is QuestionMode.FORM
     content = dict(answer.content) if has_content else None
     return mcp_types.ElicitResult.model_validate({"action": answer.action.value, "content": content})
 
 
 def elicitation(calls: RunningCalls, log: Callable[[str], None]) -> ElicitationFnT:
-    """Return what the SDK calls when a server asks.
+    """Return the SDK's callback for elicitation requests.
 
     Parameters
     ----------
     calls : RunningCalls
-        The calls of the connection.
+        The connection's running calls.
     log : callable
-        Gets a line for each question that was not put to anybody.
+        Called with a line for each question that was not asked.
     """
 
     async def answer(

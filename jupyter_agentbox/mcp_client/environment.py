@@ -21,12 +21,12 @@ _ESCAPES: Final = dict(zip("abfnrtv", "\a\b\f\n\r\t\v", strict=True))
 
 
 def parse_env_file(text: str) -> dict[str, str]:
-    """Read an ``envFile``: ``NAME=value``, ``#`` comments, ``export`` allowed; what is in quotes may have many lines.
+    """Parse an ``envFile``: ``NAME=value``, ``#`` comments, optional ``export``; quoted values may span lines.
 
     Raises
     ------
     ValueError
-        If a line is none of these; the message has its number and never its text.
+        If a line is invalid; the message has its number but not its text.
     """
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     values: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""JSON with comments and trailing commas, as VS Code writes it."""
+"""JSON with comments and trailing commas, as written by VS Code."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ def parse(text: str) -> JsonValue:
     Raises
     ------
     json.JSONDecodeError
-        With the line and column of the original text: comments become blanks, so nothing moves.
+        With the original line and column: comments are replaced by blanks, which keeps positions.
     """
     value: JsonValue = json.loads(without_trailing_commas(without_comments(text)))
     return value
 
 
 def without_comments(text: str) -> str:
-    """Return the text with blanks in the place of comments: nothing moves."""
+    """Replace comments by blanks, which keeps positions."""
     return _COMMENT.sub(lambda found: found[1] or re.sub(r"[^\n]", " ", found[0]), text)
 
 
 def without_trailing_commas(text: str) -> str:
-    """Return a text without comments with blanks in the place of trailing commas: nothing moves."""
+    """Replace trailing commas in a text without comments by blanks, which keeps positions."""
     return _TRAILING_COMMA.sub(lambda found: f"{found[1]} " if found[1] else found[2], text)

@@ -1,4 +1,4 @@
-"""What an MCP server may use, and where it starts."""
+"""Resource limits and working directories of MCP servers."""
 
 from __future__ import annotations
 
@@ -7,25 +7,25 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-#: Values in the largest message that is read. Reading one is a single step that nothing else in the process can
-#: interrupt, and a million values take up to a second.
+#: Maximum number of values in a message. Parsing is a single step that blocks the process, and a million values take up
+#: to a second.
 MOST_VALUES: Final = 2_000_000
 
 
 def inherit_working_directory() -> None:
-    """Return ``None``: a server starts in the working directory of this process."""
+    """Return ``None``: servers start in this process's working directory."""
 
 
 def safe_working_directory(can_write: Callable[[Path], bool]) -> str | None:
-    """Return where servers start that name no ``cwd``; ``None`` for where this process works.
+    """Return the working directory of servers that configure none; ``None`` for this process's.
 
-    Where a sandboxed kernel can write, a program may run what it left: ``python -m`` looks for modules there, others
-    for programs and settings. Then it is the home directory, or the root.
+    In a directory that a sandboxed kernel can write to, a program may run files left there: ``python -m`` looks there
+    for modules, others for programs and settings. Then it is the home directory, or the root.
 
     Parameters
     ----------
     can_write : callable
-        Says whether a sandboxed kernel can write in a directory, which is without links.
+        Returns whether a sandboxed kernel can write to a directory, given without links.
     """
     if not can_write(Path.cwd().resolve()):
         return None
@@ -35,26 +35,26 @@ def safe_working_directory(can_write: Callable[[Path], bool]) -> str | None:
 
 @dataclass(frozen=True, kw_only=True)
 class ServerLimits:
-    """What an MCP server may use, and where it starts.
+    """Resource limits and working directories of MCP servers.
 
     Parameters
     ----------
     start_timeout : float
-        Seconds to start and to list the tools; a first start may download a package.
+        How long starting and listing the tools may take, in seconds; a first start may download a package.
     call_timeout : float
-        Seconds that a tool may run where the configuration does not say.
+        Default timeout of a tool call, in seconds.
     message_cap : int
-        The longest message that is read, in bytes. A longer one fails its own call only.
+        Maximum size of a message, in bytes. A longer one fails only its own call.
     log_lines : int
         How many lines of the server's log are kept.
     idle_timeout : float or None
-        Seconds after which a program is stopped that nobody used; ``None`` for never.
+        Seconds after which an unused program is stopped; ``None`` for never.
     most_processes : int or None
-        How many programs run at a time; ``None`` for no limit.
+        Maximum number of running programs; ``None`` for no limit.
     memory : int or None
-        How many bytes of data each process of a program may have; ``None`` for no limit.
+        Maximum data size of each process, in bytes; ``None`` for no limit.
     default_cwd : callable
-        Returns the directory in which a server starts that names no ``cwd``; ``None`` for the one of this process.
+        Returns the working directory of servers that configure none; ``None`` for this process's.
     """
 
     start_timeout: float = 60.0

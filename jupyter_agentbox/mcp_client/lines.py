@@ -1,4 +1,4 @@
-"""Lines from a pipe in linear time, and the id of a message that is too long or too broken to parse."""
+"""Splitting a pipe into lines in linear time, and finding the id of an overlong or broken message."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-#: How much of each end of an over-long line is kept, in bytes.
+#: How many bytes of each end of an overlong line are kept.
 KEPT: Final = 4096
 
-# A response's own id stands right at its beginning or right at its end in what all known servers write; an ``"id"``
-# anywhere else may be part of a result and is not believed.
+# All known servers write a response's own id at its beginning or at its end; an ``"id"`` anywhere else may be part of a
+# result and is ignored.
 _ID: Final = rb'"id"\s*:\s*(-?\d{1,18}|"(?:[^"\\]|\\.){0,200}")'
 _VERSION: Final = rb'"jsonrpc"\s*:\s*"2\.0"'
 _HEAD: Final = re.compile(rb"\s*\{\s*(?:" + _VERSION + rb"\s*,\s*)?" + _ID + rb"\s*[,}]")
@@ -22,7 +22,7 @@ _TAIL_VERSION_FIRST: Final = re.compile(_VERSION + rb"\s*,\s*" + _ID + rb"\s*\}\
 
 @dataclass(frozen=True, slots=True)
 class LongLine:
-    """What is left of a line that was longer than the cap: both ends and the length in bytes."""
+    """The remains of an overlong line: both ends, and its length in bytes."""
 
     head: bytes
     tail: bytes
@@ -30,12 +30,12 @@ class LongLine:
 
 
 class LineSplitter:
-    """Splits chunks into lines; each byte is looked at once, however long the line.
+    """Splits chunks into lines; examines each byte once, however long the line.
 
     Parameters
     ----------
     cap : int
-        The longest line that is kept whole, in bytes. Of a longer one only the ends are kept, so memory is bounded too.
+        Maximum length of a complete line, in bytes. Of a longer one, only the ends are kept, which bounds memory.
     """
 
     def __init__(self, cap: int) -> None:
@@ -56,7 +56,7 @@ class LineSplitter:
             self._add(chunk[start:] if start else chunk)
 
     def finish(self) -> Iterator[bytes | LongLine]:
-        """Yield what stands after the last newline, if anything."""
+        """Yield the rest after the last newline, if any."""
         if self._length:
             yield self._take()
 
@@ -86,7 +86,7 @@ class LineSplitter:
 
 
 def response_id(line: bytes | LongLine) -> int | str | None:
-    """Return the id of the response that this line was meant to be, ``None`` if it cannot be told."""
+    """Return the id of the response in this line; ``None`` if it cannot be determined."""
     head, tail = (line.head, line.tail) if isinstance(line, LongLine) else (line[:KEPT], line[-KEPT:])
     found = _HEAD.match(head) or _TAIL.search(tail) or _TAIL_VERSION_FIRST.search(tail)
     if found is None:

@@ -1,4 +1,4 @@
-"""What an MCP server wrote beside its messages, with the secrets of its configuration removed."""
+"""An MCP server's log output, without the secrets of its configuration."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from typing import Any, Final
 from jupyter_agentbox.core.terminal import without_controls
 from jupyter_agentbox.core.tools import LogMessage
 
-#: Secrets are longer than this many characters; removing shorter ones would make text unreadable and protects little.
+#: Secrets up to this length are not removed: that would make text unreadable and protect little.
 SHORTEST: Final = 4
-#: Lines are cut after this many characters.
+#: Maximum length of a line, in characters.
 LONGEST_LINE: Final = 2000
-#: How much of a log message is looked at, in characters.
+#: How many characters of a log message are examined.
 LONGEST_LOG_MESSAGE: Final = 16 * 1024
 _LONGEST_NAME: Final = 100
 
@@ -26,7 +26,7 @@ class Redactor:
     Parameters
     ----------
     secrets : iterable of str
-        Values to replace. Each line of a value counts by itself too, because logs are read by the line.
+        Values to replace. Each line of a value is also replaced on its own, because logs are read by line.
     """
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
@@ -35,14 +35,14 @@ class Redactor:
         self._compile()
 
     def learn(self, secret: str) -> None:
-        """Replace one more value from now on."""
+        """Add a value to replace from now on."""
         if secret not in self._secrets:
             self._secrets.add(secret)
             self._compile()
 
     def _compile(self) -> None:
         parts = {part.strip() for secret in self._secrets for part in (secret, *secret.splitlines())}
-        # the longest first, so that a secret that contains another one is replaced as a whole
+        # longest first, so that a secret containing another one is replaced as a whole
         found = sorted((part for part in parts if len(part) > SHORTEST), key=len, reverse=True)
         self._pattern = re.compile("|".join(map(re.escape, found))) if found else None
 
@@ -55,14 +55,14 @@ class Redactor:
 
 
 class LogRing:
-    """The last lines of a server's log.
+    """Ring buffer of a server's last log lines.
 
     Parameters
     ----------
     lines : int
-        How many are kept.
+        How many lines are kept.
     redact : Redactor
-        Applied to each line before it is kept.
+        Applied to each line before it is stored.
     """
 
     def __init__(self, lines: int, redact: Redactor) -> None:
@@ -70,7 +70,7 @@ class LogRing:
         self._redact = redact
 
     def add(self, text: str) -> None:
-        """Keep a line."""
+        """Add a line."""
         line = self._redact(without_controls(text.rstrip("\r\n")).replace("\n", " "))
         if len(line) > LONGEST_LINE:
             line = line[:LONGEST_LINE] + f" … ({len(line)} characters)"
@@ -78,7 +78,7 @@ class LogRing:
             self._lines.append(line)
 
     def lines(self) -> tuple[str, ...]:
-        """Return the kept lines, oldest first."""
+        """Return the lines, oldest first."""
         return tuple(self._lines)
 
     def tail(self, count: int = 5) -> str:
@@ -88,7 +88,7 @@ class LogRing:
 
 
 def read_log_message(params: Mapping[str, Any]) -> LogMessage:
-    """Return what a ``notifications/message`` says, whatever is in it."""
+    """Parse a ``notifications/message``, whatever it contains."""
     data = params.get("data")
     text = data if isinstance(data, str) else json.dumps(data, ensure_ascii=False, default=str)
     return LogMessage(

@@ -1,6 +1,6 @@
-"""What the SDK's OAuth client is given to work with, and what is kept of what it gives back.
+"""State passed to the SDK's OAuth client, and the part of its results that is stored.
 
-A token is checked before it is kept or sent.
+Tokens are validated before they are stored or sent.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from .configuration import HttpServer
 from .sign_ins import SignIn
 
 _LONGEST_TOKEN: Final = 32_000
-#: Seconds for which a token is believed to last at most: a year.
+#: Maximum credible lifetime of a token, in seconds: a year.
 _LONGEST_LIFE: Final = 366 * 86_400
 
 
@@ -34,42 +34,42 @@ def _stay_silent(record: logging.LogRecord) -> bool:
     return False
 
 
-# The SDK logs what it could not read, and that can be a token. What went wrong is told here, in words of our own.
+# The SDK logs what it cannot parse, which may be a token. We report the error in our own words instead.
 for _name in ("mcp.client.auth.oauth2", "mcp.client.auth.utils"):
     logging.getLogger(_name).addFilter(_stay_silent)
 
 
 class InMemoryTokenStorage:
-    """What the SDK's client is given to begin with, and what it gives back: nothing is kept before all went well."""
+    """In-memory storage for the SDK's client, so that nothing is persisted before the sign-in succeeds."""
 
     def __init__(self, client: OAuthClientInformationFull | None) -> None:
         self.client = client
         self.tokens: OAuthToken | None = None
 
     async def get_tokens(self) -> OAuthToken | None:
-        """Return none: a person signs in because there is none."""
+        """Return ``None``: a person signs in because there are no tokens."""
         return None
 
     async def set_tokens(self, tokens: OAuthToken) -> None:
-        """Take what the provider gave, once it is checked: the SDK sends it next."""
+        """Store the provider's tokens after validation, because the SDK sends them next."""
         self.tokens = checked_token(tokens)
 
     async def get_client_info(self) -> OAuthClientInformationFull | None:
-        """Return as whom the provider knows this program."""
+        """Return this program's registration at the provider."""
         return self.client
 
     async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
-        """Take as whom the provider registered this program."""
+        """Store this program's new registration at the provider."""
         self.client = client_info
 
 
 def context_of(server: HttpServer, sign_in: SignIn) -> OAuthContext:
-    """Return what the SDK has to know to ask the provider of a sign-in again.
+    """Return the SDK's context for further requests to a sign-in's provider.
 
     Raises
     ------
     ValidationError
-        If what was kept is malformed.
+        If the stored data is malformed.
     """
     context = OAuthContext(
         server_url=server.url,
@@ -86,12 +86,12 @@ def context_of(server: HttpServer, sign_in: SignIn) -> OAuthContext:
 
 
 def checked_token(token: OAuthToken) -> OAuthToken:
-    """Return a token that can be sent, with a life that can be reckoned with.
+    """Return a token, checked to be sendable and with a plausible lifetime.
 
     Raises
     ------
     OAuthTokenError
-        If it is none: RFC 6750 has printable ASCII, and nothing else gets into a header whole.
+        If it is invalid: RFC 6750 requires printable ASCII, and nothing else is safe in a header.
     """
     for value in (token.access_token, token.refresh_token or "none"):
         if not 0 < len(value) <= _LONGEST_TOKEN or not value.isascii() or not value.isprintable() or " " in value:
@@ -104,7 +104,7 @@ def checked_token(token: OAuthToken) -> OAuthToken:
 def sign_in_of(
     trust_key: str, token: OAuthToken, client: JsonObject, provider: JsonObject | None, resource: JsonObject | None
 ) -> SignIn:
-    """Return what is kept of a token and of who gave it to whom."""
+    """Return the sign-in to store for a token."""
     return SignIn(
         trust_key=trust_key,
         tokens=dumped(token),
@@ -116,5 +116,5 @@ def sign_in_of(
 
 
 def dumped(model: Any) -> JsonObject:
-    """Return one of the SDK's models as JSON; empty for none."""
+    """Return an SDK model as JSON; empty for ``None``."""
     return {} if model is None else cast(JsonObject, model.model_dump(mode="json", exclude_none=True))
