@@ -99,7 +99,7 @@ async def _connect(
             transport,
             mode=mode,
             cache=None,
-            read_timeout_seconds=limits.start_timeout + 5,  # for requests without their own timeout: reading a changed list
+            read_timeout_seconds=limits.start_timeout + 5,  # for requests without one: reading a changed list
             client_info=mcp_types.Implementation(name="jupyter-agentbox", version=_VERSION),
             log_level="info",  # in 2026-07-28 a server logs only to clients that ask for it
             message_handler=_message_handler(wire, on_tools_changed),

@@ -1,4 +1,4 @@
-"""MCP servers that other programs are configured with: found, and said as ``mcp.json`` says it. Secrets stay there."""
+"""MCP servers configured in other programs, translated to the format of ``mcp.json`` without their secrets."""
 
 from __future__ import annotations
 
@@ -20,42 +20,42 @@ from .registration import HIDDEN, masked, object_of
 from .secret_names import is_secret
 from .servers_file import ENTRY_KEYS, has_secret, problem_of
 
-#: The longest file that is read, in bytes: Claude Code keeps its history there, too.
+#: Maximum size of a file, in bytes: Claude Code stores its history there, too.
 _LONGEST: Final = 20_000_000
-#: Of one file, as many servers are listed.
+#: Maximum number of servers listed per file.
 _MOST: Final = 200
 _PLACEHOLDER: Final = re.compile(r"\$\{([^{}]*)\}")
 _VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?::-.*)?", re.DOTALL)
 _NOT_A_NAME: Final = re.compile(r"[^A-Za-z0-9_-]+")
-#: A name and its value, as ``env`` and ``docker -e`` take a variable, and as a header is written.
+#: A name and its value, in the notation of ``env`` and ``docker -e``, or of a header.
 _ASSIGNED: Final = re.compile(r"((?:--env=|-e)?[A-Za-z_][A-Za-z0-9_-]*)(?:(=)(\S+)|( *: *)(.+))", re.DOTALL)
-#: What follows an option and begins like one, but is none.
+#: A value after an option that looks like an option itself.
 _LONG_VALUE: Final = re.compile(r"-(?=[^-])[^=]{8,}")
 _WORD: Final = re.compile(r"[A-Za-z0-9]")
 _REDACTION: Final = Redaction()
 _SCHEME: Final = re.compile(r"(?i)(bearer|basic|token) +")
-#: Keys of an entry with values that may be secrets.
+#: Keys of an entry whose values may be secrets.
 _HOLDING_SECRETS: Final = ("env", "headers", "oauth", "auth")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundServer:
-    """A server that another program is configured with.
+    """A server configured in another program.
 
     Parameters
     ----------
     program : str
         The program.
     file : str
-        Its file.
+        The file with its configuration.
     name : str
-        The server's name there, made one that can be used here.
+        The server's name there, adapted to be valid here.
     configuration : dict or None
-        An entry for ``mcp.json``; ``None`` if there is none.
+        An entry for ``mcp.json``, if it can be translated.
     notes : tuple of str
-        What is different from there.
+        Differences from the original.
     refused : str
-        Why it cannot be taken over; empty if it can.
+        Why it cannot be imported; empty if it can.
     """
 
     program: str
@@ -78,12 +78,12 @@ class FoundServer:
 
 
 def find_servers(*, project: Path, home: Path) -> list[FoundServer]:
-    """Return the servers of other programs' files, in the order of `files_of`; one for each file that cannot be read.
+    """Return the servers in other programs' files, in the order of `files_of`, and one entry per unreadable file.
 
     Parameters
     ----------
     project : Path
-        The directory in which files of projects are looked for.
+        The directory of project files.
     home : Path
         The user's home directory.
     """
@@ -104,7 +104,7 @@ def find_servers(*, project: Path, home: Path) -> list[FoundServer]:
 
 
 def files_of(*, project: Path, home: Path) -> list[tuple[str, Path]]:
-    """Return where other programs keep their MCP servers, each with the program's name."""
+    """Return the MCP configuration files of other programs, each with the program's name."""
     settings = home / ("Library/Application Support" if sys.platform == "darwin" else ".config")
     return [
         ("VS Code", project / ".vscode" / "mcp.json"),
@@ -118,7 +118,7 @@ def files_of(*, project: Path, home: Path) -> list[tuple[str, Path]]:
 
 
 def _entries(value: JsonObject, project: Path) -> Iterator[tuple[str, JsonValue]]:
-    """Yield the servers of a file: those for all projects, and those that Claude Code keeps for this one."""
+    """Yield the servers in a file: those for all projects, and Claude Code's for this one."""
     here = object_of(object_of(value.get("projects")).get(str(project)))
     parts = [object_of(each.get(key)) for each in (value, here) for key in SERVER_KEYS]
     servers = {name: entry for part in reversed(parts) for name, entry in part.items()}
@@ -126,12 +126,12 @@ def _entries(value: JsonObject, project: Path) -> Iterator[tuple[str, JsonValue]
 
 
 class _CannotTranslateError(ValueError):
-    """An entry says what cannot be said here."""
+    """An entry cannot be translated."""
 
 
 @dataclass(slots=True, kw_only=True)
 class _Translation:
-    """Says one entry of another program as ``mcp.json`` does."""
+    """Translates an entry of another program to the format of ``mcp.json``."""
 
     program: str
     path: Path
@@ -185,7 +185,7 @@ class _Translation:
         return whole
 
     def _value(self, value: JsonValue, name: str = "") -> JsonValue:
-        """Return a value with the placeholders of this package."""
+        """Return a value with this package's placeholders."""
         if isinstance(value, list):
             return [self._value(inner) for inner in value]
         if not isinstance(value, str):
@@ -218,14 +218,14 @@ class _Translation:
         raise _CannotTranslateError(f"nothing here stands for `{one_line(found[0], 60)}`: add the server by hand")
 
     def _variable(self, text: str, name: str) -> str:
-        """Return a reference without a default that is a secret."""
+        """Return a variable reference without a default that is a secret."""
         variable, sign, default = text.partition(":-")
         if default and (is_secret(variable) or is_secret(name) or has_secret(default)):
             return self._reference(variable, variable)
         return f"${{{variable}{sign}{default}}}"
 
     def _secret(self, key: str, name: str, value: JsonValue) -> JsonValue:
-        """Return a reference in the place of a secret."""
+        """Return a variable reference that replaces a secret."""
         if isinstance(value, bool) or not isinstance(value, str | int | float):
             return value
         value = str(value)
@@ -239,7 +239,7 @@ class _Translation:
         return (scheme[0] if scheme else "") + self._reference(name, variable)
 
     def _arguments(self, args: list[JsonValue]) -> list[JsonValue]:
-        """Return the arguments with references in the place of what follows ``--token`` and its like."""
+        """Return the arguments, with the values of ``--token`` and similar options replaced by references."""
         shown: list[JsonValue] = []
         option = ""
         for arg in args:
@@ -257,7 +257,7 @@ class _Translation:
         return [self._text(arg) if isinstance(arg, str) else arg for arg in shown]
 
     def _text(self, text: str) -> str:
-        """Return a text with references in the place of what looks like a secret in it."""
+        """Return a text, with apparent secrets replaced by references."""
         if assigned := _ASSIGNED.fullmatch(text):
             name, sign, value = assigned[1], assigned[2] or assigned[4], assigned[3] or assigned[5]
             if is_secret(name) and _has_value(value):
@@ -276,7 +276,7 @@ class _Translation:
 
 
 def _has_value(text: str) -> bool:
-    """Whether a text says anything itself, and not only by references."""
+    """Whether a text contains anything besides references."""
     return _WORD.search(_PLACEHOLDER.sub("", _SCHEME.sub("", text))) is not None
 
 

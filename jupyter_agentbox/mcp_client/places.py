@@ -1,4 +1,4 @@
-"""How many programs of MCP servers run at a time, and which one makes place for another."""
+"""Limits the number of running MCP server programs, and chooses which one to stop for another."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from jupyter_agentbox.exceptions import ToolServerError
 
 
 class Holder(Protocol):
-    """Who holds a place while it runs."""
+    """A program that holds a place while it runs."""
 
     @property
     def is_idle(self) -> bool:
-        """Whether it runs and nobody uses it."""
+        """Whether it is running and unused."""
 
     @property
     def used_at(self) -> float:
         """When it was last used, by a monotonic clock."""
 
     async def stop(self) -> None:
-        """End it; it has left its place when this returns."""
+        """Stop it; on return, it has released its place."""
 
 
 class Places:
-    """The places of programs that run.
+    """The places of running programs.
 
     Parameters
     ----------
     most : int or None
-        How many there are; ``None`` for no limit.
+        Number of places; ``None`` for no limit.
     """
 
     def __init__(self, most: int | None) -> None:
@@ -41,12 +41,12 @@ class Places:
 
     @asynccontextmanager
     async def hold(self, holder: Holder) -> AsyncIterator[None]:
-        """Hold a place. If there is none, the one that was not used for longest is stopped, of those that nobody uses.
+        """Hold a place. If none is free, stop the unused program with the oldest last use.
 
         Raises
         ------
         ToolServerError
-            If all are in use.
+            If all programs are in use.
         """
         async with self._lock:
             await self._make_place()

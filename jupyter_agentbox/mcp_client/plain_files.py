@@ -1,4 +1,4 @@
-"""Reading files that somebody else may have put there."""
+"""Reading of files that somebody else may have created."""
 
 from __future__ import annotations
 
@@ -7,26 +7,26 @@ import stat
 from pathlib import Path
 from typing import Final
 
-#: Reading a pipe waits for who writes.
+#: Non-blocking: opening a pipe would wait for a writer.
 _FLAGS: Final = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
 
 
 def read_plain_bytes(path: Path, *, longest: int) -> bytes:
-    """Read an ordinary file, and wait for nothing that stands in its place.
+    """Read a regular file, without blocking on anything else in its place.
 
     Parameters
     ----------
     path : Path
         The file.
     longest : int
-        How many bytes it may have.
+        Maximum size, in bytes.
 
     Raises
     ------
     OSError
         If it cannot be read.
     ValueError
-        If it is no ordinary file, or longer than allowed.
+        If it is not a regular file, or too large.
     """
     descriptor = os.open(path, _FLAGS)
     with os.fdopen(descriptor, "rb") as file:
@@ -39,7 +39,7 @@ def read_plain_bytes(path: Path, *, longest: int) -> bytes:
 
 
 def read_plain_text(path: Path, *, longest: int) -> str:
-    """Read an ordinary file of UTF-8 text; a mark of the order of bytes is left out.
+    """Read a regular UTF-8 text file, without its byte order mark.
 
     Raises
     ------

@@ -1,7 +1,7 @@
-"""The MCP servers of a project's ``.mcp.json``. Whoever can write in the project can write it, so none is believed.
+"""The MCP servers in a project's ``.mcp.json``, which are untrusted: anyone who can write to the project can change it.
 
-A server of it is not started, and nothing that its entry names is read, before a person has seen the entry and trusted
-it. Trust is for exactly that entry: one that says something else now is asked about again.
+A server is not started, and nothing its entry refers to is read, before a person has seen and trusted the entry. Trust
+is for exactly that entry: a changed one requires trust again.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ from .plain_files import read_plain_text
 from .registration import check_name, masked, object_of
 from .secret_names import is_secret, may_hide_variable
 
-#: How the file is called, in a project as in other programs.
+#: The file's name, as in other programs.
 FILE_NAME: Final = ".mcp.json"
-#: The longest file that is read, in bytes.
+#: Maximum size of the file, in bytes.
 _LONGEST: Final = 1_000_000
-#: Keys that change neither what is started nor what it is sent.
+#: Keys that affect neither what is started nor what it is sent.
 _WITHOUT_EFFECT: Final = frozenset({"timeout", "disabled"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProjectServer:
-    """A server that a project names, as a person sees it before it is trusted.
+    """A server in a project's file, as shown to a person before it is trusted.
 
     Parameters
     ----------
@@ -51,11 +51,11 @@ class ProjectServer:
     path : str
         The file.
     key : str
-        The trust key: SHA-256 of the file's path and of all that the entry says but values of secrets.
+        The trust key: SHA-256 of the file's path and the entry without secret values.
     configuration : dict
-        The entry as it is written, without the values of secrets.
+        The entry as written, without secret values.
     trusted_before : dict or None
-        The entry of that name that was trusted, if it said something else.
+        The previously trusted entry of that name, if different.
     """
 
     name: str
@@ -66,15 +66,15 @@ class ProjectServer:
 
 
 def trust_key(path: Path, name: str, entry: Mapping[str, JsonValue]) -> str:
-    """Return what trust in a server is bound to.
+    """Return the key to which trust in a server is bound.
 
-    The values of variables are part of it but for those of which no program is known that would obey them and whose
-    name tells of a secret; of headers, those whose names tell of one. So a new token asks nobody.
+    It includes the values of variables, except those whose name indicates a secret and that no known program
+    interprets, and of headers, except those whose name indicates a secret. So a new token requires no new trust.
     """
     shown: JsonObject = {key: value for key, value in entry.items() if key not in _WITHOUT_EFFECT}
     for key, may_hide in (("env", may_hide_variable), ("headers", is_secret)):
         values = object_of(entry.get(key))
-        # a reference to a variable of the user's is not a secret, but says which one is sent
+        # a reference to one of the user's variables is not a secret, but determines which one is sent
         shown[key] = {
             inner: None if may_hide(inner) and "${" not in str(value) else value for inner, value in values.items()
         }
@@ -83,12 +83,12 @@ def trust_key(path: Path, name: str, entry: Mapping[str, JsonValue]) -> str:
 
 
 class TrustedServers:
-    """Which servers of which projects a person trusted: a file that only this user can read.
+    """The servers of projects that a person has trusted, in a file that only this user can read.
 
     Parameters
     ----------
     path : Path
-        The file. What cannot be read trusts nothing.
+        The file. If it cannot be read, nothing is trusted.
     """
 
     def __init__(self, path: Path) -> None:
@@ -96,16 +96,16 @@ class TrustedServers:
         self._lock = threading.Lock()
 
     def stamp(self) -> object:
-        """Return what changes when the file does."""
+        """Return a value that changes with the file."""
         return _stamp(self._path)
 
     def read(self, project: Path) -> dict[str, JsonObject]:
-        """Return the trusted servers of a project's file: ``key`` and ``configuration`` by name."""
+        """Return the trusted servers in a project's file: ``key`` and ``configuration`` by name."""
         found = object_of(self._read().get(str(project)))
         return {name: entry for name, entry in found.items() if isinstance(entry, dict)}
 
     def keep(self, project: Path, name: str, entry: JsonObject | None) -> None:
-        """Trust a server, or no longer.
+        """Trust a server, or with ``None`` withdraw trust.
 
         Raises
         ------
@@ -136,16 +136,16 @@ class TrustedServers:
 
 
 class ProjectServers:
-    """The servers of one project's ``.mcp.json``. Implements `ConfigurationSource`.
+    """The servers in one project's ``.mcp.json``. Implements `ConfigurationSource`.
 
     Parameters
     ----------
     directory : Path
-        The project.
+        The project's directory.
     environment : mapping
-        Where the variables of trusted servers come from.
+        The source of trusted servers' variables.
     trusted : TrustedServers
-        Which of them a person trusted.
+        The servers that a person has trusted.
     """
 
     def __init__(self, directory: Path, environment: Mapping[str, str], trusted: TrustedServers) -> None:
@@ -165,7 +165,7 @@ class ProjectServers:
         return self._configuration
 
     def find(self, name: str) -> ProjectServer:
-        """Return a server as the file has it now, trusted or not.
+        """Return a server as currently in the file, trusted or not.
 
         Raises
         ------
@@ -184,7 +184,7 @@ class ProjectServers:
         Raises
         ------
         ServerConfigurationError
-            If the file says something else by now, or trust cannot be kept.
+            If the file has changed since, or trust cannot be stored.
         """
         server = self.find(name)
         if server.key != key:
@@ -194,14 +194,14 @@ class ProjectServers:
         self._keep(name, {"key": key, "configuration": server.configuration})
 
     def distrust(self, name: str) -> None:
-        """Trust a server no longer.
+        """Withdraw trust in a server.
 
         Raises
         ------
         UnknownServerError
-            If the project names none of that name, and none was trusted.
+            If there is no such server in the project, and none was trusted.
         ServerConfigurationError
-            If that cannot be kept.
+            If that cannot be stored.
         """
         if name not in self.load().servers and name not in self._trusted.read(self.path):
             raise UnknownServerError(f"`{self.path}` names no MCP server `{name}`, and none of that name is trusted")
@@ -227,7 +227,7 @@ class ProjectServers:
         return parse_configuration(self.path, text, self._environment, withheld=withheld)
 
     def _withheld(self, trusted: Mapping[str, JsonObject], name: str, entry: JsonValue) -> ServerConfiguration | None:
-        """Return what stands for an entry that is not trusted; ``None`` for one that is, or that is malformed."""
+        """Return the replacement of an untrusted entry; ``None`` if it is trusted or malformed."""
         if not isinstance(entry, dict):
             return None
         transport = transport_of(entry)
@@ -259,14 +259,14 @@ class ProjectServers:
 
 
 class LayeredConfiguration:
-    """Several sources as one: a server that several of them name is taken from the first. A `ConfigurationSource`.
+    """Several sources as one; the first that defines a server takes precedence. A `ConfigurationSource`.
 
     Parameters
     ----------
     first : ConfigurationSource
         The user's own files.
     project : ProjectServers
-        What the project adds.
+        The project's servers.
     """
 
     def __init__(self, first: ConfigurationSource, project: ProjectServers) -> None:

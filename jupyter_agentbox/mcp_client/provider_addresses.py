@@ -1,4 +1,4 @@
-"""Which addresses a server may lead to when somebody signs in: those that its provider's metadata names."""
+"""Restricts the addresses in a provider's metadata that a server can cause requests to at a sign-in."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from urllib.parse import urlsplit
 
 from jupyter_agentbox.core.hosts import canonical_host
 
-#: What is this machine, as people write it; only there, `http` is safe.
+#: Host names of this machine as people write them; only for these is `http` safe.
 LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
-#: How far inside an address is: on the internet, as far as its name tells; in a network of one's own; on this machine.
+#: Where an address is: on the internet, judging by its name; in a private network; on this machine.
 _OUTSIDE, _INSIDE, _HERE = range(3)
 
 
 def is_safe_address(url: str) -> bool:
-    """Say whether a token, or a person, may be sent to an address: over TLS, or to this machine."""
+    """Whether a token, or a person, may be sent to an address: over TLS, or on this machine."""
     try:
         parts = urlsplit(url)
     except ValueError:
@@ -27,17 +27,17 @@ def is_safe_address(url: str) -> bool:
 
 
 def may_lead_to(server: str, url: str) -> bool:
-    """Say whether a server may make this machine, or a person's browser, ask an address: a safe one, no further inside.
+    """Whether a server may make this machine, or a browser, request an address: a safe one, in no more private network.
 
-    A server on the internet is no reason to ask what answers this machine or its network only. A name is taken for one
-    of the internet: what it leads to has to prove by its certificate that it is called so.
+    A server on the internet must not cause requests to this machine or its network. A name is considered to be on the
+    internet: its TLS certificate has to prove that.
 
     Parameters
     ----------
     server : str
         The MCP server's address.
     url : str
-        What it, or its provider, names.
+        The address named by it or its provider.
     """
     return is_safe_address(url) and _depth(url) <= _depth(server)
 
@@ -46,7 +46,7 @@ def _depth(url: str) -> int:
     host = canonical_host(urlsplit(url).hostname or "")
     if host == "localhost" or host.endswith(".localhost"):
         return _HERE
-    with suppress(ValueError):  # else it is a name
+    with suppress(ValueError):  # otherwise it is a name
         address = ipaddress.ip_address(host)
         if not address.is_global:
             return _HERE if address.is_loopback or address.is_unspecified else _INSIDE

@@ -1,4 +1,4 @@
-"""The HTTP client that asks a provider of sign-ins: only at addresses to which the server may lead."""
+"""HTTP client for sign-in providers, limited to addresses that the server may lead to."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from .configuration import HttpServer
 from .provider_addresses import may_lead_to
 from .response_body import CappedBody
 
-#: Seconds for one request to a provider.
+#: Timeout of one request to a provider, in seconds.
 _PATIENCE: Final = 30.0
-#: Seconds for all requests to a provider between two steps of a person's: one that answers bit by bit is given up.
+#: Timeout of all requests between two actions of a person, in seconds, for providers that respond bit by bit.
 LONGEST_STEP: Final = 60.0
-#: The longest answer of a provider that is read, in bytes.
+#: Maximum size of a provider's response, in bytes.
 _LONGEST_ANSWER: Final = 1_000_000
 
 
 @contextlib.asynccontextmanager
 async def provider_client(server: HttpServer, **options: Any) -> AsyncIterator[httpx2.AsyncClient]:
-    """Open a client that asks only addresses to which the server may lead, and reads no endless answer."""
+    """Open a client that requests only addresses to which the server may lead, and limits the size of responses."""
 
     async def check(request: httpx2.Request) -> None:
         url = str(request.url)
@@ -43,6 +43,6 @@ async def provider_client(server: HttpServer, **options: Any) -> AsyncIterator[h
 
 
 def origin_of(url: str) -> str:
-    """Return what may be shown of an address: not its query, which has secrets."""
+    """Return the displayable part of a URL: without its query, which contains secrets."""
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.hostname or ''}"

@@ -1,4 +1,4 @@
-"""A new MCP server before it is started: whether it can be added, and what of it may be shown."""
+"""Validation of a new MCP server before it is started, and its display without secrets."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from .configuration import SERVER_KEYS, UnusableServer, parse_configuration
 from .logs import Redactor
 from .secret_names import is_client_secret, is_secret, may_hide_variable
 
-#: Names that are plain in Python, in rules, and to the eye.
+#: Names that are unambiguous in Python, in rules and to readers.
 _NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 _RESERVED: Final = frozenset({SHELL_SERVER, NOTEBOOK_SERVER, OWN_SERVER, "reload"})
 _REFERENCE: Final = re.compile(r"\$\{[^{}]*\}")
-#: What stands for a value that is not shown; how long it is follows.
+#: Placeholder for a hidden value, followed by the value's length.
 HIDDEN: Final = "***"
 
 
 def check_name(name: str, known: Collection[str]) -> None:
-    """Refuse a name that cannot be used, or that one could take for another.
+    """Reject a name that is invalid, or easily mistaken for another.
 
     Raises
     ------
@@ -50,7 +50,7 @@ def check_name(name: str, known: Collection[str]) -> None:
 
 
 def check_configuration(name: str, configuration: Mapping[str, JsonValue]) -> None:
-    """Refuse a configuration that cannot be used, with a text that holds none of its secrets.
+    """Reject an invalid configuration, with a message that contains none of its secrets.
 
     Raises
     ------
@@ -72,7 +72,7 @@ def check_configuration(name: str, configuration: Mapping[str, JsonValue]) -> No
 
 
 def redactor(configuration: Mapping[str, JsonValue]) -> Redactor:
-    """Return what removes the configuration's secrets from a text."""
+    """Return a redactor for the configuration's secrets."""
     secrets = {str(value) for key in ("env", "headers") for value in object_of(configuration.get(key)).values()}
     clients = [object_of(configuration.get(key)) for key in ("oauth", "auth")]
     secrets |= {str(value) for client in clients for name, value in client.items() if is_client_secret(name)}
@@ -88,9 +88,9 @@ def redactor(configuration: Mapping[str, JsonValue]) -> Redactor:
 
 
 def masked(configuration: Mapping[str, JsonValue]) -> JsonObject:
-    """Return the configuration with ``***`` and a length for the values of secrets; references to variables stay.
+    """Return the configuration with ``***`` and a length for secret values; references to variables remain.
 
-    What decides what runs is shown: of variables, only those are hidden of which no program is known that obeys them.
+    Whatever determines what runs is shown: only those variables are hidden that no known program interprets.
     """
     shown: JsonObject = dict(configuration)
     for key, may_hide in (
@@ -137,5 +137,5 @@ def _plain(name: str) -> str:
 
 
 def object_of(value: JsonValue) -> JsonObject:
-    """Return a value if it is an object, else an empty one."""
+    """Return a value if it is an object, or else an empty object."""
     return value if isinstance(value, dict) else {}

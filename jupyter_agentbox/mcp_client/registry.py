@@ -1,4 +1,4 @@
-"""Adds MCP servers that a program asked for, once a person has approved them."""
+"""Adds MCP servers that a program requested and a person approved."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from .servers import McpServers
 
 
 class ServerRegistry:
-    """Adds MCP servers to a file that is read beside the user's.
+    """Adds MCP servers to a file that is used in addition to the user's.
 
     Parameters
     ----------
     known : callable
-        Returns the names of the servers that there are.
+        Returns the names of the existing servers.
     keep : callable
         Writes a server's name and configuration to the file. Raises `OSError`.
     limits : ServerLimits
-        What a server may use that is tried out, and where it starts.
+        Resource limits and working directory of a server that is tried out.
     """
 
     def __init__(
@@ -43,27 +43,27 @@ class ServerRegistry:
         self._limits = limits
 
     def check(self, name: str, configuration: Mapping[str, JsonValue]) -> None:
-        """Refuse what cannot be added.
+        """Check that a server can be added.
 
         Raises
         ------
         ServerConfigurationError
-            The text holds no secret.
+            The message contains no secret.
         """
         check_name(name, self._known())
         check_configuration(name, configuration)
 
     def shown(self, configuration: Mapping[str, JsonValue]) -> JsonObject:
-        """Return the configuration as a person sees it, and as it is recorded: without the values of secrets."""
+        """Return the configuration as shown to a person and recorded, without secret values."""
         return masked(configuration)
 
     def restored(self, shown: Mapping[str, JsonValue], given: Mapping[str, JsonValue]) -> JsonObject:
-        """Return what a person saw, and may have edited, with the secrets that were given for it.
+        """Return a shown and possibly edited configuration with its original secrets restored.
 
         Raises
         ------
         ServerConfigurationError
-            If a hidden value is where none was given.
+            If a placeholder is where there was no secret.
         """
         before = masked(given)
         whole: JsonObject = dict(shown)
@@ -87,7 +87,7 @@ class ServerRegistry:
         Raises
         ------
         ToolServerError
-            If that fails. The text holds no secret.
+            If that fails. The message contains no secret.
         """
         try:
             return await list_tools_of(name, configuration, self._limits)
@@ -109,7 +109,7 @@ class ServerRegistry:
 
 
 class _Given:
-    """The configuration of one server that stands in no file. Implements `ConfigurationSource`."""
+    """The configuration of one server, without a file. Implements `ConfigurationSource`."""
 
     def __init__(self, name: str, parameters: Mapping[str, Any]) -> None:
         text = json.dumps({SERVER_KEYS[0]: {name: parameters}})
@@ -120,7 +120,7 @@ class _Given:
 
 
 async def list_tools_of(name: str, parameters: Mapping[str, Any], limits: ServerLimits) -> list[ToolDescription]:
-    """Start a server that is configured nowhere, list its tools, and stop it.
+    """Start a server given by its parameters, list its tools, and stop it.
 
     Parameters
     ----------
@@ -129,7 +129,7 @@ async def list_tools_of(name: str, parameters: Mapping[str, Any], limits: Server
     parameters : mapping
         An entry as in ``mcp.json``.
     limits : ServerLimits
-        What it may use, and where it starts.
+        Its resource limits and working directory.
 
     Raises
     ------

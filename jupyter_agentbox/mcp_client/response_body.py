@@ -1,4 +1,4 @@
-"""The body of an answer over HTTP: how much of it is read, and what becomes of a request whose answer breaks off."""
+"""Limits the bodies of HTTP responses, and determines the fate of a request whose response breaks off."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ from jupyter_agentbox.protocol.sizes import ValueCounter
 from .deliveries import Delivery, Fate
 from .limits import MOST_VALUES
 
-#: Set by a server that writes at least a comment every so many seconds while an answer is to come: a proxy whose server
-#: was killed may keep the connection open, and never say another word.
+#: Set by servers that send at least a comment at this interval while a response is outstanding: a proxy may keep the
+#: connection of a killed server open, in silence.
 _PULSE_HEADER: Final = "Agentbox-Pulse"
 _LONGEST_SILENCE: Final = 3600.0
 
 
 class CappedBody(httpx2.AsyncByteStream):
-    """An answer's body. It fails with `httpx2.StreamError`, the one error that the SDK keeps with the request.
+    """A response body with a size limit. Fails with `httpx2.StreamError`, the only error the SDK limits to the request.
 
     Parameters
     ----------
     inner : httpx2.AsyncByteStream
-        As the server sends it.
+        The server's body.
     cap : int
-        The most bytes, of all of it or of an event.
+        Maximum size in bytes, of the whole body or of each event.
     by_event : bool
-        It is a stream of events.
+        Whether it is an event stream.
     delivery : Delivery or None
-        The request that it answers.
+        The delivery of the request.
     silence : float or None
-        Seconds without a byte after which the connection counts as broken; ``None`` for no limit.
+        Seconds without data after which the connection counts as broken; ``None`` for no limit.
     """
 
     def __init__(
@@ -89,18 +89,18 @@ class CappedBody(httpx2.AsyncByteStream):
         return httpx2.StreamError(reason)
 
     async def aclose(self) -> None:
-        """Read no more."""
+        """Close the body."""
         await self._inner.aclose()
 
 
 async def drop_body(response: httpx2.Response) -> None:
-    """Read nothing of an answer after which another request follows: the client would read all of it."""
+    """Discard the body of a response that is followed by another request: the client would read all of it."""
     await cast(httpx2.AsyncByteStream, response.stream).aclose()
     response.stream = httpx2.ByteStream(b"")
 
 
 def longest_silence(headers: Mapping[str, str]) -> float | None:
-    """Return how long a server may be silent that says how often it shows that it is there; ``None`` if it does not."""
+    """Return the maximum silence, in seconds, of a server that announces a heartbeat; ``None`` without one."""
     try:
         seconds = 2 * float(headers.get(_PULSE_HEADER, ""))
     except ValueError:
@@ -109,5 +109,5 @@ def longest_silence(headers: Mapping[str, str]) -> float | None:
 
 
 def describe(error: Exception) -> str:
-    """Say what went wrong: some of the client's errors have no text."""
+    """Describe an error: some of the client's errors have no message."""
     return str(error) or type(error).__name__

@@ -1,4 +1,4 @@
-"""The calls that run on one connection: whom its server's questions go to, and whose time stands still meanwhile."""
+"""The running calls of a connection: they receive the server's questions, during which their timeouts are paused."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from .deliveries import Delivery
 
 
 class RunningCall:
-    """One call. Its tool has `seconds`, not counting those in which a person is asked.
+    """A running call. Its tool may take `seconds`, not counting waits for a person.
 
     Parameters
     ----------
     listener : CallListener or None
-        Puts questions to a person.
+        Asks a person questions.
     seconds : float
-        How long the tool may run.
+        Timeout of the tool, in seconds.
     """
 
     def __init__(self, listener: CallListener | None, seconds: float) -> None:
@@ -36,7 +36,7 @@ class RunningCall:
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """Let its time stand still."""
+        """Pause the timeout."""
         loop = asyncio.get_running_loop()
         if self._pauses == 0 and (end := self.limit.when()) is not None and not self.limit.expired():
             self._left = end - loop.time()
@@ -50,7 +50,7 @@ class RunningCall:
                 self.limit.reschedule(loop.time() + self._left)
 
     def end(self) -> None:
-        """Take its questions back."""
+        """Withdraw its questions."""
         self.is_over = True
         for question in self.questions:
             question.cancel()
@@ -64,7 +64,7 @@ class RunningCalls:
 
     @contextmanager
     def running(self, call: RunningCall) -> Iterator[None]:
-        """Count a call among those that run."""
+        """Register a call while it runs."""
         self._calls.append(call)
         try:
             yield
@@ -73,22 +73,22 @@ class RunningCalls:
             call.end()
 
     def logged(self, message: LogMessage) -> None:
-        """Tell the one call that runs what its server logs: with several it is not known which one it is about."""
+        """Pass a log message to the only running call; with several, it is unknown to which one it belongs."""
         if len(self._calls) == 1 and (listener := self._calls[0].listener) is not None:
             listener.logged(message)
 
     async def ask(self, question: ServerQuestion, delivery: Delivery | None) -> QuestionAnswer | None:
-        """Put a question to a person; ``None`` if no call runs that has one.
+        """Ask a person a question; return ``None`` if no running call can ask.
 
-        A server over standard input and output does not say for which call it asks. With several, the oldest one
-        speaks for all of them, the question says so, and the time of all of them stands still.
+        A stdio server does not say to which call its question belongs. With several, the oldest one asks for all of
+        them, the question says so, and the timeouts of all are paused.
 
         Parameters
         ----------
         question : ServerQuestion
-            What the server asks.
+            The server's question.
         delivery : Delivery or None
-            Of which call, if that is known.
+            The call's delivery, if known.
         """
         known = [call for call in self._calls if delivery is not None and call.delivery is delivery]
         possible = known or self._calls[:]
@@ -109,7 +109,7 @@ def _all_paused(calls: list[RunningCall]) -> Iterator[None]:
 
 
 async def _asked(call: RunningCall, listener: CallListener, question: ServerQuestion) -> QuestionAnswer:
-    """Ask in a task that the end of the call cancels; then the server hears that nobody answered."""
+    """Ask in a task that the end of the call cancels; the server is then told that nobody answered."""
     task = asyncio.ensure_future(listener.ask(question))
     call.questions.add(task)
     try:

@@ -1,7 +1,7 @@
-"""How long the check of arguments against a schema can take, known before it is compiled.
+"""Estimates the cost of validating arguments against a schema, before the schema is compiled.
 
-The check of a small schema takes, for each value, at most as many steps as the schema has parts, if it refers to itself
-nowhere and its patterns are matched in linear time. Of any other schema nothing is known.
+Validation against a small schema takes, for each value, at most as many steps as the schema has parts, provided that
+it has no recursive references and its patterns match in linear time. For other schemas there is no estimate.
 """
 
 from __future__ import annotations
@@ -14,25 +14,25 @@ from typing import Any, Final
 
 from jupyter_agentbox.core.calls import JsonValue
 
-#: A schema of more parts, with what it refers to, is not small.
+#: Maximum number of parts of a small schema, including its references.
 MOST_STEPS: Final = 10_000
-#: The longest pattern of a small schema, in characters.
+#: Maximum length of a pattern in a small schema, in characters.
 _LONGEST_PATTERN: Final = 1000
-#: How many steps a character of a pattern is taken for, and a whole pattern at most: it may not become larger than that
-#: when it is compiled, see `schemas`.
+#: Assumed steps per character of a pattern; below, the maximum for a pattern, which must not become larger when
+#: compiled, see `schemas`.
 _STEPS_OF_CHARACTER: Final = 5
 _STEPS_OF_PATTERN: Final = 2000
 _REPEATS: Final = re.compile(r"\{\d{0,9},?(\d{1,9})\}")
 _LARGE_CLASS: Final = re.compile(r"\\[wWDSpPbB]")
-#: A reference to a definition that everybody reads alike: nothing in it is escaped, and one name is its whole way.
+#: A reference to a definition that all validators resolve alike: unescaped, with a single-name path.
 _PLAIN_REFERENCE: Final = re.compile(r"#/([\w$.-]+)/([\w$.-]+)", re.ASCII)
-#: Keywords that let a reference lead elsewhere than its text says.
+#: Keywords that can make a reference lead elsewhere than its text says.
 _OF_REFERENCES: Final = ("$id", "id", "$anchor", "$dynamicAnchor")
-#: How many characters of text count as a part: they are copied, no more.
+#: How many characters of text count as one part: they are only copied.
 _CHARACTERS: Final = 50
 _DEEPEST: Final = 60
 
-#: Keywords that are checked in as many steps as they have parts, or that are not checked at all.
+#: Keywords that take at most as many steps as they have parts, or are not validated.
 _FLAT: Final = frozenset(
     {
         *("$schema", "$comment", "$defs", "definitions", "title", "description", "default", "examples", "format"),
@@ -47,14 +47,14 @@ _LIST_OF_SCHEMAS: Final = frozenset({"anyOf", "oneOf", "allOf", "prefixItems", "
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cost:
-    """What the check of one value costs at most.
+    """Upper bound on the cost of validating a value.
 
     Parameters
     ----------
     parts : int
-        How many parts of the schema it is checked against.
+        Number of parts of the schema.
     steps : int
-        How many steps that takes for each byte of it.
+        Steps for each byte of the value.
     """
 
     parts: int
@@ -66,7 +66,7 @@ class _UnknownCostError(Exception):
 
 
 def cost_of(schema: Mapping[str, JsonValue]) -> Cost | None:
-    """Return what the check of one value costs at most; ``None`` if that is not known to be little."""
+    """Return the maximum cost of validating a value; ``None`` if it is not known to be small."""
     try:
         _measure(schema)
         parts = steps = 0
@@ -118,7 +118,7 @@ def _children(schema: Mapping[str, JsonValue], node: Mapping[str, Any]) -> Itera
 
 
 def _definition(schema: Mapping[str, JsonValue], reference: object) -> object:
-    """Return one of the schema's definitions, as nearly all references name one."""
+    """Return the definition in the schema that a simple reference names."""
     if isinstance(reference, str) and (parts := _PLAIN_REFERENCE.fullmatch(reference)) is not None:
         place, name = parts.groups()
         definitions = schema.get(place)
@@ -128,7 +128,7 @@ def _definition(schema: Mapping[str, JsonValue], reference: object) -> object:
 
 
 def _measure(schema: Mapping[str, JsonValue]) -> None:
-    """Raise if the whole document is too large to be compiled at once, or its references cannot be followed by name."""
+    """Raise if the document is too large to be compiled at once, or its references cannot be resolved by name."""
     size = 0
     waiting: list[tuple[object, int]] = [(schema, 0)]
     while waiting:

@@ -1,4 +1,4 @@
-"""The server's end of the process that checks what may take long."""
+"""The server's end of the process for slow schema checks."""
 
 from __future__ import annotations
 
@@ -17,30 +17,30 @@ _WORKER: Final = "jupyter_agentbox.mcp_client.schema_worker"
 
 
 class SchemaProcess:
-    """A process that compiles schemas and checks arguments, started when it is needed. For one thread at a time."""
+    """A process that compiles schemas and validates arguments, started on demand. For one thread at a time."""
 
     def __init__(self) -> None:
         self._worker = WorkerProcess(_WORKER, _import_path)
 
     @property
     def pid(self) -> int | None:
-        """The process, if it runs."""
+        """The process's id, if it is running."""
         return self._worker.pid
 
     def compile(self, key: int, schema: Mapping[str, JsonValue], *, seconds: float) -> dict[str, Any]:
-        """Have a schema compiled; returns the worker's answer.
+        """Compile a schema; return the worker's answer.
 
         Raises
         ------
         OutOfTimeError
         RecursionError
-            If it nests too deeply to be sent.
+            If it is nested too deeply to be sent.
         """
         head = {"do": "compile", "key": key, "seconds": seconds}
         return self._worker.ask(question(head, "schema", json.dumps(schema).encode()), seconds=seconds)
 
     def check(self, do: str, key: int, arguments: bytes, *, seconds: float) -> dict[str, Any]:
-        """Have arguments, as JSON, checked against a schema, or have it explained why they do not fit.
+        """Validate arguments, given as JSON, against a schema, or explain why they are invalid.
 
         Raises
         ------
@@ -50,12 +50,12 @@ class SchemaProcess:
         return self._worker.ask(question(head, "arguments", arguments), seconds=seconds)
 
     def close(self) -> None:
-        """End the process; none is started again. From any thread."""
+        """Stop the process permanently. May be called from any thread."""
         self._worker.close()
 
 
 def _import_path() -> list[str]:
-    """Return where the process finds the two packages that it needs, and nothing that was put there for others."""
+    """Return the import path of the two packages that the process needs, and nothing else."""
     path = [str(Path(__file__).parent.parent.parent)]
     spec = find_spec("jsonschema_rs")
     if spec is not None and spec.origin is not None:

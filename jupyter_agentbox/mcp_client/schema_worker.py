@@ -1,7 +1,7 @@
-"""Checks arguments against schemas in a process of its own, which can be ended whatever it does.
+"""Validates arguments against schemas in a separate process that can be killed at any time.
 
-It reads requests and writes answers, a line of JSON each. It ends itself when it computes longer for a request
-than it may, and when its standard input closes.
+It reads requests and writes answers, each a line of JSON. It exits when a request exceeds its computing time, and when
+standard input is closed.
 """
 
 from __future__ import annotations
@@ -12,24 +12,24 @@ from typing import Any, Final
 from jupyter_agentbox.mcp_client.schemas import CompiledSchema, UncheckableError
 from jupyter_agentbox.processes.worker_loop import answer_requests
 
-#: How many schemas are kept compiled.
+#: How many compiled schemas are cached.
 KEPT: Final = 512
-#: Bytes of memory that all of it may take.
+#: Memory limit of the process, in bytes.
 _MEMORY: Final = 2 * 1024**3
 _TOO_DEEP: Final = {"refusal": "is nested too deeply to be checked"}
 
 
 class Worker:
-    """Answers requests."""
+    """Handles requests."""
 
     def __init__(self) -> None:
         self._schemas: OrderedDict[int, CompiledSchema] = OrderedDict()
 
     def answer(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Compile a schema, say whether arguments fit one, or say why they do not.
+        """Compile a schema, validate arguments, or explain why they are invalid.
 
-        A request is to ``compile`` a ``schema`` and keep it by a key, or to ``check`` or ``explain`` ``arguments`` by
-        the schema of a key. An answer may be a ``refusal``: the schema cannot be used. An empty one asks for it.
+        A request is to ``compile`` a ``schema`` and cache it under a key, or to ``check`` or ``explain`` ``arguments``
+        with a cached schema. An answer may be a ``refusal``: the schema is unusable. An empty one requests the schema.
         """
         key = request["key"]
         try:
@@ -52,7 +52,7 @@ class Worker:
 
 
 def main() -> None:
-    """Answer until the end of standard input."""
+    """Handle requests until the end of standard input."""
     answer_requests(Worker().answer, memory=_MEMORY, too_deep=_TOO_DEEP)
 
 

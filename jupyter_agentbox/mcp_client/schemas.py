@@ -1,7 +1,7 @@
-"""JSON Schemas from strangers, compiled by ``jsonschema_rs``: what fits, and what to say of what does not.
+"""Untrusted JSON Schemas, compiled with ``jsonschema_rs``: validation and error messages.
 
-Nothing is fetched. How long this may take is not bounded here, see `schema_costs` and `schema_worker`. One thing is let
-pass: a ``pattern`` that cannot be compiled. The server knows its own dialect, and it is the one that runs the tool.
+Nothing is fetched. The time taken is bounded elsewhere, see `schema_costs` and `schema_worker`. One thing is not
+checked: a ``pattern`` that cannot be compiled. The server knows its own dialect, and runs the tool.
 """
 
 from __future__ import annotations
@@ -17,36 +17,36 @@ from jsonschema_rs import ValidationErrorKind as Kind
 
 from jupyter_agentbox.core.calls import JsonValue
 
-#: The largest compiled regular expression that is matched in the server's own process, in bytes.
+#: Maximum size of a compiled regular expression in the Jupyter server's process, in bytes.
 _SMALL_PATTERN: Final = 64 * 1024
-#: The same, and the most backtracking of one with look-around, where it can be ended.
+#: The same, and the backtracking limit with look-around, in a process that can be killed.
 _LARGE_PATTERN: Final = 50 * 1024 * 1024
 _MOST_BACKTRACKING: Final = 1_000_000_000
-#: A pattern of more characters is not tried.
+#: Maximum length of a pattern, in characters.
 LONGEST_PATTERN: Final = 10_000
-#: How many patterns of one schema may be left to the server.
+#: Maximum number of a schema's patterns that are left to the server.
 _MOST_LEFT_OUT: Final = 100
-#: A keyword of ours that stands where a reference leads out of the schema.
+#: Our keyword that replaces a reference to outside the schema.
 _UNRESOLVED: Final = "x-jupyter-agentbox-unresolved"
-#: Keywords whose schemas are for the same value as the schema that they stand in.
+#: Keywords whose subschemas apply to the same value as the enclosing schema.
 _SAME_VALUE: Final = ("allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas")
 _LONGEST_VALUE: Final = 100
 
 
 class UncheckableError(ValueError):
-    """The schema cannot be used; the message says why."""
+    """The schema is unusable; the message says why."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
-    """What is wrong with arguments.
+    """A validation error.
 
     Parameters
     ----------
     path : tuple of str or int
-        Where: the parameter's name, and the place in its value. Empty if it is about all of them.
+        Its position: the parameter's name, and the path in its value. Empty if it concerns the whole.
     message : str
-        What.
+        The error message.
     """
 
     path: tuple[str | int, ...]
@@ -54,14 +54,14 @@ class Problem:
 
 
 class CompiledSchema:
-    """A schema that arguments can be checked against.
+    """A compiled schema for validating arguments.
 
     Parameters
     ----------
     schema : mapping
-        As the server sent it. Its draft is the one that it names, 2020-12 if it names none that is known.
+        The server's schema. Its draft is the declared one, or else 2020-12.
     is_small : bool
-        Refuse regular expressions with look-around, and those that are not small.
+        Whether to refuse regular expressions that are large or have look-around.
 
     Raises
     ------
@@ -76,7 +76,7 @@ class CompiledSchema:
                 if is_small
                 else jsonschema_rs.FancyRegexOptions(backtrack_limit=_MOST_BACKTRACKING, size_limit=_LARGE_PATTERN)
             ),
-            "validate_formats": False,  # formats are notes, as in JSON Schema since 2019
+            "validate_formats": False,  # annotations only, as in JSON Schema since 2019
             "offline": True,
             "keywords": {_UNRESOLVED: self._make_unresolved, "contentEncoding": _Note, "contentMediaType": _Note},
         }
@@ -84,12 +84,12 @@ class CompiledSchema:
         self._validator = self._compile() if is_small else self._compile_repaired()
 
     def fits(self, arguments: Mapping[str, JsonValue]) -> bool:
-        """Return whether the arguments fit.
+        """Return whether the arguments are valid.
 
         Raises
         ------
         UncheckableError
-            If that depends on something that is not in the schema.
+            If that depends on something outside the schema.
         """
         self._met.clear()
         result = self._validator.is_valid(arguments)
@@ -97,7 +97,7 @@ class CompiledSchema:
         return result
 
     def explain(self, arguments: Mapping[str, JsonValue]) -> Problem:
-        """Return what is wrong with arguments that do not fit.
+        """Return the error in invalid arguments.
 
         Raises
         ------
@@ -136,7 +136,7 @@ class CompiledSchema:
         raise UncheckableError(f"has more than {_MOST_LEFT_OUT} patterns that are not regular expressions")
 
     def _leave_out(self, error: jsonschema_rs.ValidationError) -> bool:
-        """Take out of the schema what the engine cannot compile; say whether that is possible."""
+        """Remove from the schema what the engine cannot compile; return whether that is possible."""
         if isinstance(error.kind, Kind.Referencing):
             return self._mark_references()
         if not (isinstance(error.kind, Kind.Format) and error.instance_path[-1:] == ["pattern"]):
@@ -145,7 +145,7 @@ class CompiledSchema:
         return _at(self._schema, error.instance_path[:-1]).pop("pattern", None) is not None
 
     def _mark_references(self) -> bool:
-        """Put our keyword in the place of each reference that leads out of the schema."""
+        """Replace each reference to outside the schema by our keyword."""
         self._schema = copy.deepcopy(self._schema)
         found = False
         for node in _nodes(self._schema):
@@ -212,7 +212,7 @@ class _BrokenError(UncheckableError):
 
 
 class _Unresolved:
-    """The check of a reference that leads out of the schema: it notes that it was met."""
+    """Validator for a reference to outside the schema, which records that it was reached."""
 
     def __init__(self, reference: str, met: list[str]) -> None:
         self._reference = reference
@@ -223,7 +223,7 @@ class _Unresolved:
 
 
 class _Note:
-    """The check of a keyword that is a note, as JSON Schema says since 2019, and jsonschema_rs takes by its word."""
+    """Validator for a keyword that is an annotation since 2019, but that jsonschema_rs enforces."""
 
     def __init__(self, _schema: object, _value: object, _path: object) -> None:
         return
@@ -237,7 +237,7 @@ def _draft(schema: dict[str, Any]) -> type[jsonschema_rs.Validator]:
 
 
 def _rank(error: jsonschema_rs.ValidationError) -> tuple[int, bool]:
-    """Sort errors: about the whole first, and those that name what is wrong before those of alternatives."""
+    """Sort key for errors: those about the whole first, and specific ones before those of alternatives."""
     return len(error.instance_path), isinstance(error.kind, Kind.AnyOf | Kind.OneOfNotValid | Kind.OneOfMultipleValid)
 
 
@@ -251,7 +251,7 @@ def _shown(error: jsonschema_rs.ValidationError) -> str:
 
 
 def _at(schema: Any, path: list[str | int]) -> dict[str, Any]:
-    """Return the part of the schema at this place; an empty one if there is none."""
+    """Return the part of the schema at a path; empty if there is none."""
     for part in path:
         try:
             schema = schema[part]
@@ -280,7 +280,7 @@ def _patterns(schema: object) -> Iterator[str]:
 
 
 def _target(schema: object, reference: str) -> object:
-    """Return what a reference within the schema leads to; ``None`` if it leads nowhere or elsewhere."""
+    """Return the target of a reference within the schema, if there is one."""
     if reference == "#":
         return schema
     if not reference.startswith("#/"):

@@ -1,4 +1,4 @@
-"""Names of variables, headers and parameters whose values are secrets, as far as a name tells."""
+"""Recognises secrets by the names of variables, headers and parameters."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from typing import Final
 
 _WORD: Final = re.compile(r"TOKEN|KEY|SECRET|PASS|PWD|AUTH|CRED|COOKIE|SESSION", re.IGNORECASE)
 _PLAIN_VARIABLE: Final = re.compile(r"[A-Z0-9_]+")
-#: What the name of a secret ends with, but for a number or a place where it is used.
+#: Ending of a secret's name, possibly followed by a number or a place of use.
 _SECRET_END: Final = re.compile(
     r"((\A|_)(TOKENS?|KEYS?|SECRETS?|PASS|PWD|COOKIES?|CREDENTIALS?|AUTH)|PASSWORD|PASSWD|PASSPHRASE|APIKEY|ACCESS_KEY_ID"
     r"|SECRET_KEY_BASE)(_(\d+|PROD|PRODUCTION|STAGING|DEV|TEST|RO|RW))?\Z"
 )
-#: Names of files that can name a program.
+#: Variables with files that can specify a program to run.
 _FILES: Final = frozenset({"GOOGLE_APPLICATION_CREDENTIALS"})
-#: Variables whose values are code, or configuration that programs obey: functions of shells, the configuration of git,
-#: and what linkers and interpreters load. By how their names begin.
+#: Beginnings of variables whose values are code or configuration that programs interpret: shell functions, git
+#: configuration, and what linkers and interpreters load.
 _OBEYED: Final = re.compile(r"BASH|ENV|GIT_(CONFIG|SSH|EXEC|PROXY|EDITOR|TEMPLATE)|LD_|DYLD_|PYTHON|PERL|RUBY|LUA")
-#: By how they end: programs and their options, files and directories.
+#: Endings of such variables: programs and their options, files and directories.
 _OBEYED_END: Final = re.compile(
     r"ASKPASS\Z|(\A|_)(COMMANDS?|CMD|EXEC|EXECUTABLE|PROCESS|PROGRAM|SHELL|SCRIPT|HOOKS?|HELPERS?|WRAPPER|EDITOR|PAGER"
     r"|BROWSER|PATH|FILE|DIR|HOME|SOCK|CONFIG|OPTIONS|OPTS|FLAGS|ARGS|PROVIDER|BACKEND|PLUGINS?|MODULES?|LIBRARY"
@@ -26,29 +26,29 @@ _OBEYED_END: Final = re.compile(
 
 
 def is_secret(name: str) -> bool:
-    """Whether a value of this name has to be kept out of logs."""
+    """Whether values with this name must not appear in logs."""
     return _WORD.search(name) is not None
 
 
 def is_client_secret(name: str) -> bool:
-    """Whether a value of this name, in what an entry says about signing in, is the secret of an OAuth client."""
+    """Whether values with this name in OAuth settings are an OAuth client's secret."""
     return name in ("clientSecret", "CLIENT_SECRET")
 
 
 def is_credential_variable(name: str) -> bool:
-    """Whether a variable that a server is given is kept from kernels.
+    """Whether a variable passed to a server is hidden from kernels.
 
-    Its name is plain and tells of a secret, and no program is known that would obey it.
+    Its name is well-formed and indicates a secret, and no known program interprets it.
     """
     is_obeyed = _OBEYED.match(name) or _OBEYED_END.search(name)
     return _PLAIN_VARIABLE.fullmatch(name) is not None and is_secret(name) and not is_obeyed
 
 
 def may_hide_variable(name: str) -> bool:
-    """Whether a variable's value may be hidden from the person who approves it: it decides nothing of what runs.
+    """Whether a variable's value may be hidden from the approver, because it does not affect what runs.
 
-    Its name has to end with the word for a secret. Names that only have such a word in them are of other things, too:
-    of an address at which programs are started (``DBUS_SESSION_BUS_ADDRESS``), of a file for the keys of connections
+    Its name must end with a word for a secret. Names that merely contain one have other uses, too: the address of a
+    service that starts programs (``DBUS_SESSION_BUS_ADDRESS``), or a file for the keys of connections
     (``SSLKEYLOGFILE``).
     """
     is_named_so = _SECRET_END.search(name) is not None and name not in _FILES

@@ -1,4 +1,4 @@
-"""Which definitions of tools a person has looked at: one that its server has changed is marked until they do."""
+"""Tracks which tool definitions a person has seen; those that a server adds or changes are marked until then."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from jupyter_agentbox.private_files import replace_file
 
 from .registration import object_of
 
-#: What a tool can be since a person looked at the list of its server.
+#: How a tool has changed since a person saw the list of its server's tools.
 Mark: TypeAlias = Literal["new", "changed"]
-#: As many servers, and tools of each, are remembered.
+#: Maximum number of servers remembered; below, of tools per server.
 _MOST_SERVERS: Final = 500
 _MOST_TOOLS: Final = 2_000
 
 
 class SeenTools:
-    """Remembers the digests of the definitions that somebody looked at, in a file that only this user can read.
+    """Remembers digests of seen definitions in a file that only this user can read.
 
     Parameters
     ----------
     path : Path or None
-        The file. What cannot be read is as if nobody had looked. ``None`` remembers for this process alone.
+        The file. If unreadable, nothing counts as seen. ``None`` remembers only within this process.
     """
 
     def __init__(self, path: Path | None) -> None:
@@ -35,7 +35,7 @@ class SeenTools:
         self._known: dict[str, dict[str, str]] | None = None
 
     def marks(self, server: str, tools: Iterable[ToolDescription]) -> dict[str, Mark]:
-        """Return which tools are new or changed since somebody looked; none before anybody did."""
+        """Return the tools that are new or changed since somebody looked; none if nobody ever did."""
         seen = self._read().get(server)
         if seen is None:
             return {}
@@ -44,19 +44,19 @@ class SeenTools:
         }
 
     def look(self, server: str, digests: Mapping[str, str]) -> None:
-        """Note that somebody has looked at tools.
+        """Record that somebody has seen tools.
 
         Parameters
         ----------
         server : str
-            Their server.
+            The tools' server.
         digests : mapping
-            The tools' names, and the digests of what was seen.
+            Digests of the definitions seen, by tool name.
 
         Raises
         ------
         OSError
-            If it cannot be kept.
+            If it cannot be stored.
         """
         with self._lock:
             known = self._read()

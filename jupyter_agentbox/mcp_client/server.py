@@ -1,4 +1,4 @@
-"""One configured MCP server: the task that owns its connection, and when it may start again."""
+"""One configured MCP server: the task that owns its connection, and the backoff between starts."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
-#: A connection that lived for this many seconds was healthy; its end is not held against the next start.
+#: A connection that lasted this many seconds was healthy; its end does not delay the next start.
 HEALTHY: Final = 30.0
-#: How much of an error that nobody expected is told, in characters.
+#: Maximum length of an unexpected error's message, in characters.
 _LONGEST_ERROR: Final = 4000
-#: The longest wait between two starts, in seconds.
+#: Maximum delay between two starts, in seconds.
 LONGEST_BACKOFF: Final = 60.0
 
 
 def backoff(failures: int) -> float:
-    """Return the seconds to wait after so many failures in a row: none after the first, then 1, 2, 4, … 60."""
+    """Return the delay in seconds after this many consecutive failures: 0 after the first, then 1, 2, 4, … 60."""
     return 0.0 if failures < 2 else min(LONGEST_BACKOFF, 2.0 ** min(failures - 2, 10))
 
 
@@ -48,7 +48,7 @@ def _state_of(server: UnusableServer) -> ServerState:
 
 
 class ManagedServer:
-    """A configured server. It starts on first use, and again on the next use after it ended.
+    """A configured server. It starts on first use, and restarts on the next use after its connection ended.
 
     While a start must wait (`backoff`) a use fails at once and says for how long: a cell that hangs without a word is
     worse than an error that can be tried again. `restart` waits for nothing. No call is ever repeated.
@@ -56,28 +56,28 @@ class ManagedServer:
     Parameters
     ----------
     configuration : ServerConfiguration
-        As read from the file. Another configuration is another `ManagedServer`.
+        The configuration. A changed one needs a new `ManagedServer`.
     limits : ServerLimits
-        What it may use.
+        Resource limits.
     clock : callable
-        Returns seconds, monotonic.
+        Monotonic clock, in seconds.
     on_change : callable
         Called when the status changed.
     on_log_message : callable
-        Gets what the server logs by notifications, without the configuration's secrets.
+        Called with the server's log notifications, without the configuration's secrets.
     sign_ins : SignIns or None
-        What people's sign-ins gave; ``None`` if nobody can sign in.
+        People's sign-ins; ``None`` if sign-in is not available.
     places : Places, optional
-        Where a program needs a place to run; without it there are enough.
+        Limits the number of running programs; unlimited by default.
     hub_service : str
         The address of the Hub service, whose word on who approved a call counts; empty for none.
 
     Attributes
     ----------
     trust_key : str
-        What it is started with or reached at, as a hash.
+        Trust key of its command or address.
     used_at : float
-        When it was last used, by the clock.
+        Time of the last use, by the clock.
     """
 
     def __init__(
@@ -129,7 +129,7 @@ class ManagedServer:
 
     @property
     def status(self) -> ServerStatus:
-        """How it is doing."""
+        """The server's status."""
         return ServerStatus(
             name=self.configuration.name,
             state=self._state,
@@ -145,28 +145,28 @@ class ManagedServer:
 
     @property
     def known_tools(self) -> Mapping[str, ToolDescription] | None:
-        """Its tools by wire name as it listed them last; ``None`` if it has not yet."""
+        """Its tools by wire name, as last listed; ``None`` if not listed yet."""
         return self._known
 
     @property
     def is_active(self) -> bool:
-        """Whether it runs, starts or stops."""
+        """Whether it is running, starting or stopping."""
         return self._task is not None
 
     @property
     def is_idle(self) -> bool:
-        """Whether it runs and nobody uses it."""
+        """Whether it is running and unused."""
         return self._state is ServerState.RUNNING and not self._users
 
     async def stop_if_idle(self, seconds: float) -> None:
-        """Stop it if it is a program that nobody used for so many seconds; its next use starts it."""
+        """Stop a program that was unused for this many seconds; its next use restarts it."""
         if isinstance(self.configuration, StdioServer) and self.is_idle and self.used_at <= self._clock() - seconds:
             _log.info("MCP server %s was not used for %g s and is stopped", self.configuration.name, seconds)
             await self.stop()
 
     @contextlib.contextmanager
     def _use(self) -> Iterator[None]:
-        """Keep it from being stopped as one that nobody uses."""
+        """Mark the server as used within the context, so that it is not stopped as idle."""
         self._users += 1
         try:
             yield
@@ -175,7 +175,7 @@ class ManagedServer:
             self.used_at = self._clock()
 
     async def tools(self) -> Mapping[str, ToolDescription]:
-        """Return its tools by wire name; starts it if need be.
+        """Return its tools by wire name, starting it if necessary.
 
         Raises
         ------
@@ -188,7 +188,7 @@ class ManagedServer:
         return tools
 
     async def call_tool(self, call: ToolCall, listener: CallListener | None) -> ToolResult:
-        """Run a call; starts the server if need be.
+        """Run a call, starting the server if necessary.
 
         Raises
         ------
@@ -212,7 +212,7 @@ class ManagedServer:
         finally:
             self._running -= 1
             if self._is_refused:
-                self._wake.set()  # what others still do may end well; the next use looks for a new sign-in
+                self._wake.set()  # concurrent calls may still succeed; the next use looks for a new sign-in
 
     async def _call(self, session: Session, call: ToolCall, listener: CallListener | None) -> ToolResult:
         timeout = None if isinstance(self.configuration, UnusableServer) else self.configuration.timeout
@@ -220,7 +220,7 @@ class ManagedServer:
         try:
             result = await session.call_tool(call, seconds=seconds, listener=listener)
         except ToolServerError as error:
-            # a server that was started anew: it did nothing, and what a person approved need not fail for that
+            # a restarted server: it did nothing, so the approved call need not fail
             if not session.is_lost_with(error):
                 raise
             renewed = await self._session()
@@ -233,29 +233,29 @@ class ManagedServer:
         return result
 
     async def restart(self) -> None:
-        """Stop it and start it now, whatever happened before. How that went is in `status`."""
+        """Stop and start the server now, regardless of earlier failures. See `status` for the result."""
         await self.stop()
         await self.start()
 
     async def start(self) -> None:
-        """Start it now, whatever happened before, unless it runs. How that went is in `status`."""
+        """Start the server now, unless it is running, regardless of earlier failures. See `status` for the result."""
         self._failures = 0
         self._not_before = 0.0
         with contextlib.suppress(ToolServerError):
             await self._session()
 
     def signed_out(self) -> None:
-        """Hear that its sign-in was forgotten; the connection has ended before."""
+        """Record that its sign-in was forgotten; the connection has already ended."""
         self._is_signed_in = False
         self._on_change()
 
     async def stop(self, *, for_good: bool = False) -> None:
-        """End the connection and the process. Running calls are interrupted.
+        """Close the connection and stop the process. Running calls are interrupted.
 
         Parameters
         ----------
         for_good : bool
-            Never start again.
+            Whether to prevent any further start.
         """
         self._is_retired = self._is_retired or for_good
         task = self._task
@@ -274,11 +274,11 @@ class ManagedServer:
             if self._task is None or self._ready is None:
                 self._task, self._ready = self._begin()
             task, ready = self._task, self._ready
-            # shielded: whoever waits may be cancelled, the others still want the server
+            # shielded: this waiter may be cancelled while others still need the server
             session = await asyncio.shield(ready)
             if not session.closed.is_set():
                 return session
-            await asyncio.wait([task])  # the owner is about to notice too
+            await asyncio.wait([task])  # its owner is about to notice, too
 
     def _begin(self) -> tuple[asyncio.Task[None], asyncio.Future[Session]]:
         name = self.configuration.name
@@ -306,7 +306,7 @@ class ManagedServer:
         return task, ready
 
     def _ended(self, task: asyncio.Task[None], ready: asyncio.Future[Session]) -> None:
-        """Let nobody wait for a task that was cancelled before its first step: not a line of it has run."""
+        """Fail the waiters for a task that was cancelled before its first step."""
         if self._task is task:
             self._end(ServerState.STOPPED, "")
         _reject(ready, ToolServerError(f"the server `{self.configuration.name}` was stopped"))
@@ -328,7 +328,7 @@ class ManagedServer:
             self._fail(error)
             _reject(ready, error)
         except Exception as error:  # noqa: BLE001
-            # boundary: the root of a task; whatever the SDK raises must end as this server's status
+            # boundary: the root of a task; whatever the SDK raises must become this server's status
             failure = self._failure(error)
             if isinstance(failure, SignInRequiredError):
                 self._want_sign_in(failure)
@@ -339,7 +339,7 @@ class ManagedServer:
             _reject(ready, ToolServerError(f"the server `{self.configuration.name}` was stopped"))
 
     def _failure(self, error: Exception) -> ToolServerError:
-        """Return what went wrong; the SDK's groups of tasks raise a group of errors even of one of ours."""
+        """Return the error; the SDK's task groups raise a group even for a single one of ours."""
         while isinstance(error, ExceptionGroup):
             error = error.exceptions[0]
         if isinstance(error, ToolServerError):
@@ -367,7 +367,7 @@ class ManagedServer:
         if not self._is_stopping:
             if self._clock() - started >= HEALTHY:
                 self._failures = 0
-            # after the connection is closed: the process's last lines and its status are known by then
+            # after closing the connection, when the process's last output and exit status are known
             raise ToolServerError(f"`{self.configuration.name}`: {session.describe_end()}{self._log.tail()}")
 
     async def _open(self, stack: AsyncExitStack, connections: ModuleType) -> Session:
@@ -396,7 +396,7 @@ class ManagedServer:
             raise ToolServerError(f"{error}{self._log.tail()}") from None
 
     async def _keep(self, session: Session) -> None:
-        """Wait until the connection ends or is to end; meanwhile keep the list of tools fresh."""
+        """Wait until the connection ends or must be closed; meanwhile update the list of tools."""
         closed = asyncio.create_task(session.closed.wait())
         try:
             while True:
@@ -434,13 +434,13 @@ class ManagedServer:
 
     @property
     def _is_refused(self) -> bool:
-        """Whether the connection is of no more use: nobody knows who asks, and no call is still running."""
+        """Whether the connection is useless: the client is refused, and no call is running."""
         return self._refusal is not None and not self._running
 
     def _refuse(self, error: SignInRequiredError) -> None:
-        """Wait for a person without holding anybody up: each use tries anew, and fails at once.
+        """Wait for a person without blocking callers: each use retries, and fails at once.
 
-        This is the server's state and no error of it: nothing is left of it once somebody has signed in.
+        This is a state of the server, not an error: it leaves no trace once somebody has signed in.
         """
         self._refusal = error
         self._is_signed_in = error.lacks_rights
@@ -467,7 +467,7 @@ def _reject(ready: asyncio.Future[Session], error: ToolServerError) -> None:
 
 
 def _look_at_exception(ready: asyncio.Future[Session]) -> None:
-    # nobody may be waiting; without a look asyncio reports it as lost
+    # nobody may be waiting; asyncio would then report an unretrieved exception
     if not ready.cancelled():
         ready.exception()
 

@@ -1,4 +1,4 @@
-"""The words of a server's error, whole but bounded."""
+"""The messages of a server's errors, bounded in length."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Final
 
 from mcp.shared.exceptions import MCPError
 
-#: How much of an error's text is passed on, in characters, and how much of its data.
+#: Maximum length of an error's message, and of its data, in characters.
 _LONGEST_TEXT: Final = 4000
 _LONGEST_DATA: Final = 2000
 
 
 def text_of(error: Exception) -> str:
-    """Return what an error says, with its data if it is a server's, in a few thousand characters at most."""
+    """Return an error's message, with the data of a server's error, bounded in length."""
     if not isinstance(error, MCPError):
         return bounded(f"{type(error).__name__}: {error}")
     text = bounded(error.error.message)
@@ -25,6 +25,6 @@ def text_of(error: Exception) -> str:
 
 
 def bounded(text: str, longest: int = _LONGEST_TEXT) -> str:
-    """Return the text, cut where it is too long."""
+    """Return the text, cut if it is too long."""
     text = text.strip()
     return text if len(text) <= longest else f"{text[:longest]} … ({len(text)} characters)"

@@ -1,4 +1,4 @@
-"""Adding a server to ``mcp.json`` without touching what else is in the file: comments, other keys, their order."""
+"""Adds a server to ``mcp.json`` while preserving the rest of the file: comments, other keys, their order."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from .plain_files import read_plain_bytes
 from .registration import HIDDEN, check_name, masked, object_of
 from .secret_names import is_client_secret, is_secret
 
-#: What an entry may have; other keys of other programs are left out of a new one.
+#: Keys allowed in a new entry; keys of other programs are left out.
 ENTRY_KEYS: Final = (
     *("type", "command", "args", "env", "envFile", "cwd", "url", "headers", "timeout", "protocolEra", "disabled"),
     *("oauth", "auth"),
 )
-#: The longest file, and the longest new entry, in bytes.
+#: Maximum size of the file; below, of a new entry, in bytes.
 _LONGEST: Final = 5_000_000
 _LONGEST_ENTRY: Final = 50_000
 _REDACTION: Final = Redaction()
@@ -42,22 +42,22 @@ _BOM: Final = b"\xef\xbb\xbf"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Addition:
-    """A server that could be added, as a person sees it before it is.
+    """The preview of a new server, for a person.
 
     Parameters
     ----------
     file : str
         The file.
     revision : str
-        Names what is in the file now; empty if there is none.
+        Identifies the file's present content; empty if there is no file.
     line : int
-        The line of the file, from 1, at which the new lines will begin.
+        The line of the file, from 1, where the new lines begin.
     text : str
         The new lines.
     starts : str
-        The command line, as a shell would take it, or the address.
+        The shell command line, or the address.
     notes : tuple of str
-        What the person should know.
+        Remarks for the person.
     """
 
     file: str
@@ -87,16 +87,16 @@ class _Inserted:
 
 
 class ServersFile:
-    """The user's file of MCP servers, to which a person adds some.
+    """The user's MCP configuration file, to which a person can add servers.
 
     Parameters
     ----------
     path : Path
-        The file; it need not exist.
+        The file, which need not exist.
     known : callable
-        Returns the names of all servers that there are.
+        Returns the names of all existing servers.
     environment : mapping
-        Where the variables of servers come from.
+        The source of servers' variables.
     """
 
     def __init__(self, path: Path, *, known: Callable[[], Collection[str]], environment: Mapping[str, str]) -> None:
@@ -105,7 +105,7 @@ class ServersFile:
         self._environment = environment
 
     def preview(self, name: str, configuration: JsonObject) -> Addition:
-        """Return what adding a server would write. Writes nothing.
+        """Return the lines that adding a server would write. Writes nothing.
 
         Raises
         ------
@@ -125,19 +125,19 @@ class ServersFile:
         )
 
     def add(self, name: str, configuration: JsonObject, *, revision: str) -> None:
-        """Add a server, as a whole or not at all. Starts nothing.
+        """Add a server, atomically. Starts nothing.
 
         Parameters
         ----------
         name, configuration
             The server.
         revision : str
-            The revision of the file that was shown.
+            The file's revision in the preview.
 
         Raises
         ------
         ServerConfigurationError
-            If it cannot be added, or the file has changed since.
+            If it cannot be added, or the file has changed since the preview.
         """
         self._check(name, configuration)
         content = self._read()
@@ -195,20 +195,20 @@ class ServersFile:
         return inserted
 
     def _replace(self, content: bytes) -> None:
-        """Write the file as a whole; a link to it stays a link, and who may read it stays as it is."""
+        """Write the whole file; a link remains a link, and permissions are preserved."""
         path = Path(os.path.realpath(self.path))
         mode = stat.S_IMODE(path.stat().st_mode) if path.exists() else None
         replace_file(path, content, mode=mode, is_synced=True)
 
 
 def problem_of(path: Path, name: str, configuration: JsonObject) -> str:
-    """Return what is wrong with an entry, whatever variables are set; empty if nothing is."""
+    """Return what is wrong with an entry, whatever variables are set; empty if it is valid."""
     read = parse_configuration(path, json.dumps({SERVER_KEYS[0]: {name: configuration}}), {})
     return read.problems[0].message.removeprefix(f"server `{name}`: ") if read.problems else ""
 
 
 def starts(configuration: Mapping[str, JsonValue]) -> str:
-    """Return the command line of a server as a shell would take it, or its address."""
+    """Return a server's shell command line, or its address."""
     if transport_of(dict(configuration)) == "http":
         return str(configuration.get("url", ""))
     args = configuration.get("args")
@@ -216,12 +216,12 @@ def starts(configuration: Mapping[str, JsonValue]) -> str:
 
 
 def check_no_secrets(configuration: Mapping[str, JsonValue]) -> None:
-    """Refuse values that are secrets, as far as their names tell: a file gets references to variables.
+    """Reject values whose names indicate secrets: the file gets references to variables instead.
 
     Raises
     ------
     ServerConfigurationError
-        The text holds no value.
+        The message contains no value.
     """
     for key, may_hide in (
         ("env", is_secret),
@@ -251,7 +251,7 @@ def check_no_secrets(configuration: Mapping[str, JsonValue]) -> None:
 
 
 def has_secret(text: str) -> bool:
-    """Whether a text has what looks like a secret, beside its references to variables."""
+    """Whether a text has an apparent secret besides its references to variables."""
     said = _REFERENCE.sub(REDACTED, text)
     return _REDACTION.text(said) != said
 
@@ -268,7 +268,7 @@ def _insert(text: str, name: str, configuration: JsonObject) -> _Inserted:
     LocatedJsonError
         If it cannot be read.
     ValueError
-        If it is of another kind than expected.
+        If it has an unexpected structure.
     """
     blank = jsonc.without_trailing_commas(jsonc.without_comments(text))
     if not blank.strip() and not text.strip():
@@ -276,7 +276,7 @@ def _insert(text: str, name: str, configuration: JsonObject) -> _Inserted:
         return _Inserted(whole=f"{entry}\n", line=1, text=entry)
     root = parse_located(blank)
     if not isinstance(root.content, dict):
-        raise ValueError("it must be a JSON object")  # of the file, not of a caller
+        raise ValueError("it must be a JSON object")  # an error of the file, not of a caller
     key = next((key for key in SERVER_KEYS if key in root.content), None)
     if key is None:
         inserted = _with_member(text, blank, root, SERVER_KEYS[0], {name: configuration})
@@ -325,7 +325,7 @@ def _indentation(text: str, at: int) -> str:
 
 
 def _check_result(before: str, after: str, key: str, name: str, configuration: JsonObject) -> None:
-    """Refuse a text that says anything else than what was there and the new server."""
+    """Reject a text that differs from the original in more than the new server."""
     expected = object_of(jsonc.parse(before))
     expected[key] = {**object_of(expected.get(key)), name: configuration}
     found = jsonc.parse(after)

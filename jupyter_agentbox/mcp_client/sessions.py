@@ -1,4 +1,4 @@
-"""An open connection to an MCP server: its list of tools and the calls on it."""
+"""An open connection to an MCP server, with its list of tools and its calls."""
 
 from __future__ import annotations
 
@@ -43,43 +43,43 @@ from .transport_http import HttpTransport
 from .transport_stdio import StdioTransport
 from .wire import Wire
 
-#: A server that lists more pages than this is taken to never end.
+#: A list with more pages than this is considered endless.
 MOST_PAGES: Final = 100
-#: How the SDK names the end of a stream of events that had no answer. A server that says the same of itself gets what
-#: is the more careful of both: it is not known what its tool did.
+#: The SDK's messages for an event stream that ended without a response. If a server uses them for its own errors, they
+#: are handled in the more careful way: it is unknown what its tool did.
 _ENDED: Final = ("SSE stream ended ", "SSE stream failed: ")
-#: How often a call is sent anew because its server wants an answer first, and the seconds between where it wants none.
+#: How often a call is resent with answers for its server; below, the delay in seconds if none are needed.
 MOST_ROUNDS: Final = 20
 _NEXT_ROUND: Final = 0.25
-#: The SDK's own limit of a call: the time in which a person is asked does not count, and it cannot tell.
+#: Timeout for the SDK, which cannot exclude waits for a person; ours can.
 _FOR_EVER: Final = float("inf")
-#: What servers may want beside a person's answer.
+#: Other requests of servers, besides elicitation.
 _UNSUPPORTED: Final = {
     "sampling/createMessage": "an answer of a language model (sampling)",
     "roots/list": "directories to work in (roots)",
 }
 _RESULT: Final[TypeAdapter[CallToolResult | InputRequiredResult]] = TypeAdapter(CallToolResult | InputRequiredResult)
-#: Seconds in which a server that does not know the session any more says so of the other calls too.
+#: Seconds to wait for further responses from a server that no longer knows the session.
 _LAST_ANSWERS: Final = 2.0
 
 
 class SessionLostError(ToolServerError):
-    """The server does not know the session any more, and so did nothing."""
+    """The server no longer knows the session, and so did nothing."""
 
 
 class Session:
-    """An open connection. Calls may run at the same time, from any task.
+    """An open connection. Calls can be concurrent, from any task.
 
     Parameters
     ----------
     client : mcp.Client
-        Entered; the task that entered it also leaves it.
+        The entered client; the task that entered it also exits it.
     transport : StdioTransport or HttpTransport
-        What the client talks through.
+        The client's transport.
     wire : Wire
         The connection's open requests.
     calls : RunningCalls
-        Those of this connection.
+        The connection's running calls.
     name : str
         The server's name, for messages.
     log : LogRing
@@ -87,7 +87,7 @@ class Session:
     redact : Redactor
         Removes the configuration's secrets from messages.
     is_of_hub_service : bool
-        Whether it is a server of the Hub service, which knows who approved a call; no other one's word on that counts.
+        Whether it belongs to the Hub service, which knows who approved a call; others' claims about that are ignored.
     """
 
     def __init__(
@@ -116,11 +116,11 @@ class Session:
 
     @property
     def protocol_version(self) -> str:
-        """What was negotiated."""
+        """The negotiated version."""
         return self._client.protocol_version
 
     async def let_go(self) -> None:
-        """Wait a moment for the answers of a server that does not know the session: so each call learns that."""
+        """Wait briefly for further responses of a server that no longer knows the session, so each call gets its own."""
         if self._wire.is_lost:
             await self._wire.emptied(_LAST_ANSWERS)
 
@@ -139,7 +139,7 @@ class Session:
         return self._wire.closed
 
     async def tools(self) -> dict[str, ToolDescription]:
-        """Return the server's tools by name; asks the server if they are not known or have changed.
+        """Return the server's tools by name, listing them if they are unknown or have changed.
 
         Raises
         ------
@@ -147,7 +147,7 @@ class Session:
         """
         async with self._listing:
             if self._wire.tools_are_stale:
-                self._wire.tools_are_stale = False  # first, so that a change while we ask is not lost
+                self._wire.tools_are_stale = False  # first, so that a change during the request is not lost
                 try:
                     self._tools = await self._list_tools()
                 except BaseException:
@@ -157,11 +157,11 @@ class Session:
         return self._tools
 
     def is_lost_with(self, error: ToolServerError) -> bool:
-        """Say whether a call failed because the server does not know this session any more."""
+        """Whether a call failed because the server no longer knows this session."""
         return isinstance(error, SessionLostError)
 
     async def has_same(self, other: Session, tool: str) -> bool:
-        """Say whether the server describes a tool as it did in another session.
+        """Whether the server's description of a tool is the same as in another session.
 
         Raises
         ------
@@ -199,15 +199,15 @@ class Session:
         Parameters
         ----------
         seconds : float
-            How long the tool may run, not counting the time in which a person is asked.
+            Timeout of the tool, in seconds, not counting waits for a person.
         listener : CallListener or None
-            Hears what is said meanwhile, and asks.
+            Receives progress and log messages, and asks questions.
 
         Raises
         ------
         UnknownToolError, ToolServerError, SessionLostError, ToolCallInterruptedError
         """
-        # a known tool does not wait until a changed list is read again
+        # a known tool does not wait for a changed list to be read again
         if call.tool not in self._tools and call.tool not in await self.tools():
             raise UnknownToolError(f"the server `{self._name}` has no tool `{call.tool}`")
         params = CallToolRequestParams.model_validate(
@@ -232,10 +232,10 @@ class Session:
     async def _answered(
         self, call: ToolCall, params: CallToolRequestParams, listener: CallListener | None
     ) -> CallToolResult:
-        """Send the call; where the server wants answers of a person first, once more with them."""
+        """Send the call, and resend it with answers if the server first asks a person."""
         for _ in range(MOST_ROUNDS):
-            # Not `Client.call_tool`: that one fails a call whose result does not fit the output schema. The tool has
-            # run by then; its result, as it is, is worth more than an error.
+            # Not `Client.call_tool`, which fails a call whose result does not match the output schema. The tool has
+            # already run, and its result as it is is worth more than an error.
             result = await self._client.session.send_request(
                 CallToolRequest(params=params),
                 _RESULT,
@@ -246,14 +246,14 @@ class Session:
                 return result
             if (delivery := current()) is not None:
                 delivery.is_answered = False
-                delivery.is_taken = True  # from now on nobody can say that the tool did nothing
+                delivery.is_taken = True  # from now on the tool may have run
             responses = await self._responses(call, result.input_requests or {})
             update = {"input_responses": responses or None, "request_state": result.request_state}
             params = params.model_copy(update=update)
         raise ToolServerError(f"`{call.qualified_name}` asked {MOST_ROUNDS} times for more input, and was given up")
 
     async def _responses(self, call: ToolCall, requests: InputRequests) -> InputResponses:
-        """Return what a person answers to the questions for which a call was sent back."""
+        """Return a person's answers to the questions for which a call was sent back."""
         if not requests:
             await asyncio.sleep(_NEXT_ROUND)
         responses: InputResponses = {}
@@ -300,7 +300,7 @@ class Session:
         return report
 
     def _meta(self, call: ToolCall, listener: CallListener | None) -> dict[str, Any] | None:
-        """Return what finds the call in our record again, for the service, whose record has it too; no other server."""
+        """Return metadata identifying the call in our record, only for the Hub service, whose record has it, too."""
         if not self._is_of_hub_service or listener is None:
             return None
         origin = call.origin
@@ -314,7 +314,7 @@ class Session:
         return {ORIGIN_KEY: reported.to_json()}
 
     def _clean(self, review: ServerReview | None) -> ServerReview | None:
-        """Return whom the server says that it asks, if its word counts, without secrets."""
+        """Return the server's information on whom it asks, without secrets, if it is accepted from this server."""
         return None if review is None or not self._is_of_hub_service else review.redacted(self._redact)
 
     async def _error(self, call: ToolCall, error: MCPError, delivery: Delivery, seconds: float) -> ToolServerError:
@@ -359,11 +359,11 @@ class Session:
     async def _reason(self, message: str) -> str:
         if not isinstance(self._transport, StdioTransport):
             return message
-        await self._transport.process.wait(1)  # its last words and its status come a moment after its pipe closes
+        await self._transport.process.wait(1)  # its last output and exit status come shortly after its pipe closes
         return describe_exit(self._transport)
 
     def describe_end(self) -> str:
-        """Say how the connection ended."""
+        """Describe how the connection ended."""
         if isinstance(self._transport, StdioTransport):
             return describe_exit(self._transport)
         return "the connection ended"
@@ -374,25 +374,25 @@ class Session:
         return self._redact(text_of(error))
 
     async def watch(self, watched: asyncio.Event) -> None:
-        """Follow changes of the tool list on servers that announce them by subscription (from 2026-07-28 on).
+        """Subscribe to changes of the tool list on servers that require it (2026-07-28 and later).
 
         Parameters
         ----------
         watched : asyncio.Event
             Set once no change can be missed.
         """
-        tools = self._client.server_capabilities.tools  # not known if the configuration fixed the version
+        tools = self._client.server_capabilities.tools  # unknown if the version is configured
         if self.protocol_version not in MODERN_PROTOCOL_VERSIONS or (tools is not None and not tools.list_changed):
             return
         with contextlib.suppress(MCPError, SubscriptionLost, ListenNotSupportedError, TimeoutError):
             async with self._client.listen(tools_list_changed=True) as subscription:
                 watched.set()
                 async for _ in subscription:
-                    pass  # the message handler sees each change too
+                    pass  # the message handler sees each change, too
 
 
 def describe_exit(transport: StdioTransport) -> str:
-    """Say how the server's process ended."""
+    """Describe how the server's process ended."""
     status = transport.process.returncode
     if status is None:
         return "the server closed its output"
@@ -402,6 +402,6 @@ def describe_exit(transport: StdioTransport) -> str:
 
 
 def _first_problem(error: ValidationError) -> str:
-    """Say what is wrong and where, without the value: results do not belong in messages."""
+    """Describe an error and its position, without the value: results do not belong in messages."""
     first = error.errors(include_input=False, include_url=False)[0]
     return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"

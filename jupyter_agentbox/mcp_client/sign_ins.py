@@ -1,4 +1,4 @@
-"""What was kept of people's sign-ins to MCP servers: in the keyring of the operating system, or in a private file."""
+"""Storage of people's sign-ins to MCP servers, in the operating system's keyring or a private file."""
 
 from __future__ import annotations
 
@@ -26,35 +26,35 @@ if sys.platform != "win32":
 
 _log = logging.getLogger(__name__)
 
-#: Where sign-ins are kept: in the keyring if there is one, else in the file; in the file; nowhere.
+#: Where sign-ins are stored: in the keyring if there is one, or else the file; in the file; in memory only.
 Place: TypeAlias = Literal["auto", "file", "memory"]
-#: The name under which the keyring has them.
+#: The service name of the keyring's entries.
 KEYRING_SERVICE: Final = "jupyter-agentbox-mcp"
-#: Seconds for which another process is waited for that renews a sign-in, or writes the file.
+#: How long, in seconds, to wait for another process to renew a sign-in; below, to write the file.
 _LONGEST_RENEWAL: Final = 70.0
 _LONGEST_WRITING: Final = 5.0
-#: Seconds between two looks at whether it has done so.
+#: Polling interval of that wait, in seconds.
 _PAUSE: Final = 0.05
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SignIn:
-    """What one sign-in gave. Its values are not in its ``repr``.
+    """The result of a sign-in. Its values are not in its ``repr``.
 
     Parameters
     ----------
     trust_key : str
-        The trust key of the server that a person signed in to: for one with another address it is worth nothing.
+        Trust key of the server; the sign-in is not valid for one with another address.
     tokens : dict
-        The answer of the provider's token endpoint.
+        The token endpoint's response.
     expires_at : float or None
-        When the access token ends, in seconds since 1970, if the provider says so.
+        Expiry of the access token, in seconds since 1970, if the provider states it.
     client : dict
-        As whom this program is known to the provider.
+        The OAuth client registration.
     provider : dict or None
-        The metadata of the provider (RFC 8414).
+        The provider's metadata (RFC 8414).
     resource : dict or None
-        The metadata of the server (RFC 9728).
+        The server's metadata (RFC 9728).
     """
 
     trust_key: str
@@ -65,7 +65,7 @@ class SignIn:
     resource: JsonObject | None = field(default=None, repr=False)
 
     def to_json(self) -> JsonObject:
-        """Return what is kept."""
+        """Return the stored form."""
         return {
             "trust_key": self.trust_key,
             "tokens": self.tokens,
@@ -77,25 +77,25 @@ class SignIn:
 
 
 class Keyring(Protocol):
-    """What is used of the package `keyring`."""
+    """The part of the package `keyring` that this module uses."""
 
     def get_password(self, service: str, username: str) -> str | None:
-        """Return what is kept under a name."""
+        """Return the stored value, if any."""
 
     def set_password(self, service: str, username: str, password: str) -> None:
-        """Keep it."""
+        """Store a value."""
 
     def delete_password(self, service: str, username: str) -> None:
-        """Forget it."""
+        """Delete the stored value."""
 
 
 class SignIns:
-    """The sign-ins of this user, by server. All methods may block: a keyring can be another program.
+    """Sign-ins of this user, by server. All methods may block: a keyring can be another program.
 
     Parameters
     ----------
     path : Path or None
-        The file, which only this user can read; what it cannot hold safely is not read. ``None`` is `memory`.
+        The file, readable by this user only; unsafe content is ignored. ``None`` implies `memory`.
     place : str
         ``auto``, ``file`` or ``memory``.
     """
@@ -107,31 +107,31 @@ class SignIns:
         self._memory: dict[str, JsonObject] = {}
 
     def load(self, name: str, trust_key: str) -> SignIn | None:
-        """Return what a sign-in to this server gave; ``None`` if nobody signed in to what it is now."""
+        """Return the sign-in to a server; ``None`` if nobody signed in at its present address."""
         with self._lock:
             found = self._find(name)
         return _sign_in_of(found, trust_key)
 
     def keep(self, name: str, sign_in: SignIn) -> None:
-        """Keep a sign-in, in the place of what was kept for this server.
+        """Store a sign-in, replacing an earlier one to the same server.
 
         Raises
         ------
         OSError
-            If it cannot be kept.
+            If it cannot be stored.
         """
         with self._alone():
             self._put(name, sign_in)
 
     def replace(self, name: str, before: SignIn, after: SignIn | None) -> SignIn | None:
-        """Put another in the place of a sign-in, or nothing, if it is still kept; return what is kept then.
+        """Replace a sign-in, or with ``None`` delete it, if it is still stored; return the stored one afterwards.
 
-        Somebody may have signed out meanwhile, or in again, also in another process.
+        Somebody may meanwhile have signed out, or in again, possibly in another process.
 
         Raises
         ------
         OSError
-            If it cannot be kept.
+            If it cannot be stored.
         """
         with self._alone():
             kept = _sign_in_of(self._find(name), before.trust_key)
@@ -144,7 +144,7 @@ class SignIns:
             return after
 
     def forget(self, name: str) -> None:
-        """Forget what was kept for a server.
+        """Delete the sign-in to a server.
 
         Raises
         ------
@@ -155,9 +155,9 @@ class SignIns:
             self._drop(name)
 
     def begin_renewal(self, name: str) -> Callable[[], None]:
-        """Wait until no other process of this user renews a sign-in; return what lets the next one begin.
+        """Wait for the lock that a sign-in's renewal holds across processes; return its release function.
 
-        One that holds on for longer than a renewal takes is not waited for.
+        A process that holds it longer than a renewal takes is not waited for.
         """
         digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:16]
         lock = _lock(self._lock_path(digest), _LONGEST_RENEWAL)
@@ -165,7 +165,7 @@ class SignIns:
 
     @contextlib.contextmanager
     def _alone(self) -> Iterator[None]:
-        """Read and write what no other thread or process writes meanwhile."""
+        """Hold the lock that excludes other threads and processes."""
         with self._lock:
             lock = _lock(self._lock_path("file"), _LONGEST_WRITING)
             try:
@@ -215,7 +215,7 @@ class SignIns:
         replace_file(self._path, json.dumps({"servers": dict(kept)}).encode())
 
     def _user(self, name: str) -> str:
-        """Return the keyring's name for a server: another data directory, another entry."""
+        """Return the keyring's user name for a server: another data directory has other entries."""
         return f"{name} ({self._path})"
 
     def _keyring(self) -> Keyring | None:
@@ -252,28 +252,28 @@ class SignIns:
 
 
 def usable_keyring() -> Keyring | None:
-    """Return the keyring of the operating system; ``None`` if there is none that protects what it keeps."""
+    """Return the operating system's keyring; ``None`` if there is none that protects its contents."""
     try:
         import keyring  # noqa: PLC0415  # an extra, and slow where it asks another program
     except ImportError:
         return None
     try:
         found: Any = keyring.get_keyring()
-        # the package gives less than 1 to what keeps nothing, or keeps it in plain text
+        # the package assigns less than 1 to keyrings that store nothing, or in plain text
         return found if found.priority >= 1 else None
     except Exception:  # noqa: BLE001  # a back end that cannot even say how good it is
         return None
 
 
 def _lock(path: Path | None, patience: float) -> int | None:
-    """Return an open file that no other process has locked; ``None`` if there is none, or not in so many seconds."""
+    """Return a locked open file; ``None`` if there is no file, or it could not be locked within `patience` seconds."""
     if path is None or sys.platform == "win32":
         return None
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     except OSError:
-        return None  # what is to be written there cannot be written either, and that is told
+        return None  # writing there would also fail, and report that
     until = time.monotonic() + patience
     while True:
         try:

@@ -1,4 +1,4 @@
-"""MCP servers of the site, and which of their own its users may have beside them."""
+"""The site's MCP servers, and restrictions on users' own."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ from .configuration import (
 )
 from .configuration_files import ConfigurationFiles
 
-#: The name of a site's file of servers, in a system-wide configuration directory.
+#: File name of a site's servers, in a system-wide configuration directory.
 FILE_NAME = "agentbox_mcp.json"
 
 
 class SiteServers:
-    """The site's servers, then those of users that it lets them have. A `ConfigurationSource`.
+    """The site's servers, followed by users' servers that the site permits. A `ConfigurationSource`.
 
     Parameters
     ----------
     users : ConfigurationSource
-        What users configured. A name that the site uses is the site's.
+        Users' servers. A name used by the site is the site's.
     policy : callable
-        Returns what the site lets its users do.
+        Returns the site's settings for its users.
     paths : sequence of Path
-        Where the site's files of servers may be.
+        Possible paths of the site's files.
     why_unprotected : callable
-        Returns why users can change a file, which then is none of the site's; empty if they cannot.
+        Returns why users can change a file, which is then ignored; empty if they cannot.
     environment : mapping
-        Where variables come from.
+        The source of variables.
     """
 
     def __init__(
@@ -83,7 +83,7 @@ class SiteServers:
 
 
 def _admitted(server: ServerConfiguration, policy: SitePolicy) -> ServerConfiguration:
-    """Return a user's server, or what stands for it if the site does not let them have it."""
+    """Return a user's server, or its replacement if the site does not permit it."""
     why = ""
     if isinstance(server, StdioServer):
         why = policy.why_no_command((server.command, *server.args), [*server.env])

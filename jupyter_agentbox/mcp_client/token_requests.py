@@ -1,4 +1,4 @@
-"""Asking a provider for the next token of a sign-in, or to forget the sign-in."""
+"""Requests to a provider: to refresh a sign-in's token, or to revoke it."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from .oauth_context import checked_token, context_of, sign_in_of
 from .provider_client import LONGEST_STEP, provider_client
 from .sign_ins import SignIn
 
-#: Seconds in which a provider can be told that somebody signed out.
+#: Timeout of a revocation at a sign-out, in seconds.
 _LONGEST_GOODBYE: Final = 10.0
 
 
 async def refresh(server: HttpServer, used: SignIn) -> SignIn | None:
-    """Ask the provider for the next token; ``None`` if it says that the sign-in has ended.
+    """Request a new token; return ``None`` if the provider says that the sign-in has ended.
 
     Raises
     ------
     httpx2.ConnectError
-        If the provider does not answer. The request that waits for it is not sent.
+        If the provider does not respond. The request that needs the token is not sent.
     """
     try:
         async with asyncio.timeout(LONGEST_STEP):
@@ -73,11 +73,11 @@ def _token_endpoint(server: HttpServer, context: OAuthContext) -> str:
 
 
 async def revoke(server: HttpServer, found: SignIn) -> None:
-    """Ask the provider of a sign-in that was forgotten here to do so too, if it offers that.
+    """Ask the provider to revoke a sign-in that was deleted here, if it supports that.
 
-    One that does not answer, or not soon, is not waited for.
+    A provider that does not respond soon is not waited for.
     """
-    # Whatever it says: what was kept is gone.
+    # Whatever the result, the stored sign-in is gone.
     with contextlib.suppress(httpx2.HTTPError, httpx2.StreamError, SignInError, OAuthTokenError, ValidationError):
         context = context_of(server, found)
         endpoint = context.oauth_metadata.revocation_endpoint if context.oauth_metadata is not None else None

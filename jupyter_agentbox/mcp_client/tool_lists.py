@@ -1,4 +1,4 @@
-"""What servers say about their tools: repaired where it is nearly right, left out where it is not."""
+"""Servers' lists of tools: nearly valid tools are repaired, others left out."""
 
 from __future__ import annotations
 
@@ -12,29 +12,29 @@ from pydantic import ValidationError
 from jupyter_agentbox.core.calls import JsonObject, canonical_json
 from jupyter_agentbox.core.tools import ToolDescription
 
-#: Of a server's tools, this many are taken.
+#: Maximum number of a server's tools; further ones are ignored.
 MOST_TOOLS: Final = 2000
-#: The longest description of one tool with its schemas, as JSON.
+#: Maximum size of a tool with its schemas, as JSON.
 _LARGEST_TOOL: Final = 2_000_000
-#: Fields that a tool can be used without.
+#: Fields without which a tool is still usable.
 _OPTIONAL: Final = frozenset({"outputSchema", "annotations", "icons", "execution", "title", "description", "_meta"})
 
 
 def repair_tool_list(result: dict[str, Any], version: str, log: Callable[[str], None]) -> dict[str, Any]:
-    """Return a ``tools/list`` result that the SDK accepts; one bad tool must not hide the others.
+    """Return a ``tools/list`` result that the SDK accepts; one invalid tool must not hide the others.
 
     Parameters
     ----------
     result : dict
-        As the server sent it.
+        The server's result.
     version : str
         The negotiated protocol version.
     log : callable
-        Gets a line for each tool that is left out or lost a field.
+        Called with a line for each tool that is left out or lost a field.
     """
     tools = result.get("tools")
     if not isinstance(tools, list):
-        return result  # not a tool list at all; the SDK says so
+        return result  # not a list of tools, which the SDK reports
     try:
         methods.validate_server_result("tools/list", version, {**result, "tools": []})
     except (ValueError, KeyError):
@@ -58,7 +58,7 @@ def repair_tool_list(result: dict[str, Any], version: str, log: Callable[[str], 
 
 
 def _is_right(result: dict[str, Any], tools: list[Any], version: str) -> bool:
-    """Say whether nothing has to be repaired, as of nearly all servers."""
+    """Whether nothing needs repair, as with nearly all servers."""
     tools = tools[:MOST_TOOLS]
     if not all(isinstance(tool, dict) and isinstance(tool.get("inputSchema"), dict) for tool in tools):
         return False
@@ -76,7 +76,7 @@ def _is_right(result: dict[str, Any], tools: list[Any], version: str) -> bool:
 
 
 def _problem_of(tool: dict[str, Any]) -> str:
-    """Return why a description can be neither kept nor named by a digest; empty if it can."""
+    """Return why a description cannot be stored or hashed; empty if it can."""
     try:
         size = len(canonical_json(tool))
     except (TypeError, ValueError) as error:
@@ -107,7 +107,7 @@ def _repair_tool(
 
 
 def describe(tool: mcp_types.Tool) -> ToolDescription:
-    """Return the SDK's tool as a `ToolDescription`."""
+    """Convert the SDK's tool to a `ToolDescription`."""
     annotations: JsonObject = {}
     if tool.annotations is not None:
         annotations = tool.annotations.model_dump(by_alias=True, mode="json", exclude_none=True)
@@ -123,9 +123,9 @@ def describe(tool: mcp_types.Tool) -> ToolDescription:
 
 
 def is_wrapper(output_schema: JsonObject | None) -> bool:
-    """Say whether a tool's output schema only wraps a value that is not an object, as ``{"result": value}``.
+    """Whether a tool's output schema merely wraps a value that is not an object, as ``{"result": value}``.
 
-    FastMCP marks its wrappers; the official SDK's are objects with the one, required property ``result``.
+    FastMCP marks its wrappers; the official SDK's are objects whose only, required property is ``result``.
     """
     if output_schema is None:
         return False

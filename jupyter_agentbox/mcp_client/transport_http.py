@@ -1,7 +1,7 @@
-"""MCP over streamable HTTP: the SDK's transport with an HTTP client whose failures stay with the request that failed.
+"""MCP over streamable HTTP: the SDK's transport, with a client whose errors affect only the failed request.
 
-In the SDK an exception of the HTTP client (a refused connection, a server that hangs up in the middle of an answer)
-ends the task group that all calls of the connection share. Here such an exception answers its own request.
+In the SDK, an exception of the HTTP client (a refused connection, a response cut off midway) ends the task group shared
+by all calls of the connection. Here it becomes the response to its own request.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ from .deliveries import Fate, current
 from .response_body import CappedBody, describe, longest_silence
 from .wire import Wire
 
-#: Seconds to connect and to send; reading has no limit here, the call's own timeout is the limit.
+#: Timeout of connecting and sending, in seconds; reading is limited by the call's own timeout.
 _CONNECT_TIMEOUT: Final = 30.0
-#: Seconds that a server has to answer that its session ends, which changes nothing: we go either way.
+#: Timeout of ending the session, in seconds; its response has no effect.
 _END_TIMEOUT: Final = 2.0
 _SET_HEADERS: Final = "set `headers` in mcp.json"
 _SIGN_IN: Final = "press *Sign in* beside its name in JupyterLab's side panel, *Servers*, or " + _SET_HEADERS
 _LONGEST_SCOPE: Final = 200
 _LARGEST_ERROR_BODY: Final = 64 * 1024
-#: Bytes of the longest text, other than a JSON-RPC error, that is taken for a server's own word about a session.
+#: Maximum size in bytes of a text, other than a JSON-RPC error, that is read as a server's message about a session.
 _LONGEST_REFUSAL: Final = 300
 _OLDER: Final = "; the older HTTP+SSE transport is not supported: use the server's streamable HTTP URL"
 _NEVER_SENT: Final = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout, httpx2.UnsupportedProtocol)
@@ -48,34 +48,34 @@ class HttpTransport:
     Parameters
     ----------
     server : HttpServer
-        Endpoint and headers. The SDK follows redirects within the endpoint's origin only, so that no header leaves it.
+        The endpoint and headers. The SDK follows redirects only within its origin, so no header leaves it.
     wire : Wire
         The connection's open requests.
     message_cap : int
-        The longest message that is read, in bytes. A longer one fails its own request only.
+        Maximum size of a message, in bytes. A longer one fails only its own request.
     auth : SignedIn or None
-        Sends what a person's sign-in gave; ``None`` if nobody can sign in here.
+        Sends the token of a person's sign-in; ``None`` if sign-in is not available.
 
     Attributes
     ----------
     wants_sign_in : str
-        What to do for the server to know who asks; empty if its last answer did not want that.
+        How a person can authorize this client; empty if the last response did not require it.
     lacks_rights : bool
-        Whether it wants that because the sign-in that holds lacks rights.
+        Whether that is because the present sign-in lacks scopes.
     """
 
     def __init__(self, server: HttpServer, *, wire: Wire, message_cap: int, auth: SignedIn | None = None) -> None:
         self._server = server
         self._wire = wire
         self._cap = message_cap
-        # a header of the configuration says who asks; a token beside it would replace it
+        # a configured header authenticates the client; a token would replace it
         self._auth = None if server.has_authorization else auth
         self.wants_sign_in = ""
         self.lacks_rights = False
         self._stack = AsyncExitStack()
 
     async def __aenter__(self) -> tuple[_Incoming, _Outgoing]:
-        """Make the client; nothing is sent yet."""
+        """Create the client; nothing is sent yet."""
         if self._auth is not None:
             await self._auth.load()
         async with AsyncExitStack() as stack:
@@ -85,7 +85,7 @@ class HttpTransport:
                     on_session_lost=self._wire.lose,
                     on_answer=self._look_at,
                     auth=self._auth,
-                    # compressed answers would hide their size from the cap, and a broken one breaks the connection
+                    # compression would hide a response's size from the limit, and an invalid one breaks the connection
                     headers={"Accept-Encoding": "identity", **self._server.headers},
                     timeout=httpx2.Timeout(_CONNECT_TIMEOUT, read=None),
                     limits=httpx2.Limits(max_connections=None, max_keepalive_connections=20),
@@ -103,7 +103,7 @@ class HttpTransport:
         return self._auth is not None and self._auth.is_signed_in
 
     def refusal(self, message: str) -> ToolServerError:
-        """Return the error for what the server did not do; of its own kind if a person can sign in for it."""
+        """Return the error for a refused request; of a type of its own if signing in would help."""
         if not self.wants_sign_in:
             return ToolServerError(message)
         error = SignInRequiredError(message)
@@ -111,7 +111,7 @@ class HttpTransport:
         return error
 
     def _look_at(self, response: httpx2.Response) -> str:
-        """Return what a person can do about an answer that refuses who asks; empty for every other answer."""
+        """Return what a person can do about an authentication error; empty for other responses."""
         scope = missing_scope(response)
         self.lacks_rights = scope is not None and self.is_signed_in
         if response.status_code != 401 and scope is None:
@@ -132,7 +132,7 @@ class HttpTransport:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> bool | None:
-        """Tell the server that the session ends, and close."""
+        """End the session, and close the client."""
         try:
             return await self._stack.__aexit__(kind, error, trace)
         finally:
@@ -140,16 +140,16 @@ class HttpTransport:
 
 
 class ContainedClient(httpx2.AsyncClient):
-    """An HTTP client that answers with a JSON-RPC error where others raise.
+    """An HTTP client that returns a JSON-RPC error where others raise.
 
     Parameters
     ----------
     cap : int
-        The largest answer, in bytes; event streams have a cap of their own for each event.
+        Maximum size of a response, in bytes; for event streams, of each event.
     on_session_lost : callable
-        Called when the server does not know the session any more.
+        Called when the server no longer knows the session.
     on_answer : callable
-        Gets each answer; returns what a person can do about it if it refuses who asks, else nothing.
+        Called with each response; returns what a person can do about an authentication error, or else an empty string.
     """
 
     def __init__(
@@ -166,7 +166,7 @@ class ContainedClient(httpx2.AsyncClient):
         self._on_session_lost = on_session_lost
 
     async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
-        """Send a request. The answer to the one that ends a session is waited for only briefly."""
+        """Send a request. The one that ends a session has a short timeout."""
         if request.method != "DELETE":
             return await self._send(request, **options)
         try:
@@ -186,8 +186,8 @@ class ContainedClient(httpx2.AsyncClient):
             kind = response.headers.get("content-type", "").lower()
             is_events, is_json = kind.startswith("text/event-stream"), kind.startswith("application/json")
             if response.is_success and (delivery := current()) is not None:
-                # The SDK asks on, in a GET of its own, for the rest of an answer that ends early. How that fails says
-                # nothing of the call.
+                # The SDK fetches the rest of a response that ends early with a GET of its own, whose failure says
+                # nothing about the call.
                 delivery.is_taken = True
             if not is_events and not is_json and response.status_code == 200 and (delivery := current()) is not None:
                 delivery.fail(Fate.UNUSABLE, f"its answer is not MCP but {kind or 'of no type'}")
@@ -220,7 +220,7 @@ class ContainedClient(httpx2.AsyncClient):
 
 
 async def _read_body(response: httpx2.Response) -> bytes:
-    """Return the body of an answer that is no success; nothing if it breaks off or is too long."""
+    """Return the body of an error response; empty if it breaks off or is too long."""
     response.stream = CappedBody(response.stream, cap=_LARGEST_ERROR_BODY)
     try:
         return await response.aread()
@@ -231,7 +231,7 @@ async def _read_body(response: httpx2.Response) -> bytes:
 
 
 def _error_in(text: bytes) -> dict[str, Any] | None:
-    """Return the JSON-RPC error that is the body of an answer; ``None`` if it is something else."""
+    """Return the JSON-RPC error in a response's body, if there is one."""
     try:
         body = json.loads(text)
     except (ValueError, RecursionError):
@@ -240,10 +240,10 @@ def _error_in(text: bytes) -> dict[str, Any] | None:
 
 
 def _is_about_session(status: int, text: bytes, error: dict[str, Any] | None) -> bool:
-    """Say whether an answer says that the session of the request is not known.
+    """Whether a response says that the request's session is unknown.
 
-    That is 404 by the specification. The SDK for TypeScript answers 400, and says so in an error that is not about the
-    request, and so has no id; the SDK for Python did so in a line of plain text.
+    By the specification, that is 404. The TypeScript SDK responds 400, with an error that is not about the request and
+    so has no id; the Python SDK used to send a line of plain text.
     """
     if status != 400:
         return status == 404
@@ -253,7 +253,7 @@ def _is_about_session(status: int, text: bytes, error: dict[str, Any] | None) ->
 
 
 class _Incoming:
-    """The SDK's stream of messages from the server, through the wire."""
+    """The SDK's stream of incoming messages, through the wire."""
 
     def __init__(self, inner: ReadStream[SessionMessage | Exception], wire: Wire) -> None:
         self._inner = inner
@@ -261,7 +261,7 @@ class _Incoming:
 
     @property
     def last_context(self) -> Context | None:
-        """In which context the last message was read: that of the request whose answer it came with."""
+        """The context of the last message: that of the request whose response contained it."""
         found: Context | None = getattr(self._inner, "last_context", None)
         return found
 
@@ -295,7 +295,7 @@ class _Incoming:
 
 
 class _Outgoing:
-    """The SDK's stream of messages to the server, through the wire."""
+    """The SDK's stream of outgoing messages, through the wire."""
 
     def __init__(self, inner: WriteStream[SessionMessage], wire: Wire) -> None:
         self._inner = inner

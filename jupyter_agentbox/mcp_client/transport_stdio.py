@@ -1,7 +1,7 @@
-"""MCP over a process's standard input and output, in linear time and proof against what servers print there.
+"""MCP over a process's standard input and output, in linear time, and robust against other output of servers.
 
-The SDK's own transport joins what it has read so far with each new chunk, which is quadratic in a message's length
-(37 s for 64 MB), and it knows no limit.
+The SDK's own transport concatenates the data read so far with each new chunk, which is quadratic in a message's length
+(37 s for 64 MB), and has no size limit.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ from .limits import MOST_VALUES
 from .lines import LineSplitter, LongLine, response_id
 from .wire import Wire
 
-#: Longest line of standard error that is kept, in bytes.
+#: Maximum length of a line of standard error, in bytes.
 _LONGEST_LOG_LINE: Final = 16 * 1024
-#: Reading pauses when this many messages wait, and goes on when half of them are left.
+#: Reading pauses at this many queued messages, and resumes at half.
 _MOST_WAITING: Final = 1000
-#: When so many wait, of the progress of a call only the last is passed on.
+#: At this many queued messages, only the last progress of a call is kept.
 _MANY_WAITING: Final = 20
-#: After so many messages the loop has its turn, also if more wait.
+#: How many queued messages are delivered before the event loop gets a turn.
 _TURN: Final = 20
-#: The longest list of tools that is read, in bytes.
+#: Maximum size of a list of tools, in bytes.
 _LONGEST_LIST: Final = 16_000_000
-#: How an answer begins, also one whose id stands at its end.
+#: The beginning of a response, including one whose id is at its end.
 _ANSWER: Final = re.compile(rb'\s*\{\s*"(?:jsonrpc|result|error|id)"')
-#: Seconds that a server has to end by itself when its input closes, as the specification asks it to.
+#: Seconds for the server to exit after its input closes, as the specification asks it to.
 PATIENCE: Final = 2.0
 #: Seconds between SIGTERM and SIGKILL.
 GRACE: Final = 2.0
@@ -50,11 +50,11 @@ class StdioTransport:
     Parameters
     ----------
     command : Command
-        What to run.
+        The command to run.
     wire : Wire
         The connection's open requests.
     message_cap : int
-        The longest message that is read, in bytes. A longer one fails its own request only.
+        Maximum size of a message, in bytes. A longer one fails only its own request.
     """
 
     def __init__(self, command: Command, *, wire: Wire, message_cap: int) -> None:
@@ -84,13 +84,13 @@ class StdioTransport:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """End the process and its tree."""
+        """Stop the process and its descendants."""
         await self._stop()
 
     async def _stop(self) -> None:
-        # shielded, so that an SDK task group that is being cancelled cannot cut this short; every wait in it is bounded
+        # shielded: a cancelled task group of the SDK must not cut this short; every wait in it is bounded
         with anyio.CancelScope(shield=True):
-            # one that has ended, or never said anything, is not waited for
+            # no grace period for one that has already ended, or never sent anything
             patience = PATIENCE if self._wire.has_received and not self._wire.closed.is_set() else 0
             await self.process.stop(patience=patience)
         self._wire.closed.set()
@@ -126,12 +126,12 @@ class StdioTransport:
             self._deliver(failure)
 
     def _excess(self, line: bytes | LongLine) -> str | None:
-        """Return what of a message is too much to be read; ``None`` if nothing is."""
+        """Return which limit a message exceeds, if any."""
         size = line.length if isinstance(line, LongLine) else len(line)
         cap = min(self._cap, _LONGEST_LIST) if size > _LONGEST_LIST and self._lists_tools(line) else self._cap
         if size > cap:
             return f"{_megabytes(size)}, more than the {_megabytes(cap)} that are allowed"
-        # Each value but one has a character before it that separates it from others.
+        # Each value but one is preceded by a separator.
         if not isinstance(line, LongLine) and size > MOST_VALUES:
             values = count_values(line, most=MOST_VALUES)
             if values > MOST_VALUES:
@@ -161,7 +161,7 @@ class StdioTransport:
 
 
 class _Incoming:
-    """The stream of messages from the server; one task of the SDK reads it."""
+    """The stream of incoming messages, read by one task of the SDK."""
 
     def __init__(self, pause: Callable[[bool], None]) -> None:
         self._pause = pause
@@ -174,7 +174,7 @@ class _Incoming:
         self._is_closed = False
 
     def put(self, message: SessionMessage) -> None:
-        """Add a message, unless the session is gone."""
+        """Add a message, unless the session is closed."""
         if self._is_closed or self._has_ended:
             return
         key = _replaceable(message)
@@ -189,7 +189,7 @@ class _Incoming:
         self._check()
 
     def end(self) -> None:
-        """Say that no message follows."""
+        """Mark the end of the stream."""
         self._has_ended = True
         self._news.set()
 
@@ -203,7 +203,7 @@ class _Incoming:
             await self._news.wait()
         self._taken += 1
         if self._taken % _TURN == 0:
-            await asyncio.sleep(0)  # this never waits while there are messages, and others want the loop too
+            await asyncio.sleep(0)  # otherwise this never yields while there are messages
             if not self._waiting:
                 return await self.receive()
         place = self._waiting.popleft()
@@ -222,7 +222,7 @@ class _Incoming:
         self.close()
 
     def _check(self) -> None:
-        """Pause the reading or go on, by how many messages wait."""
+        """Pause or resume reading, depending on the queue's length."""
         if self._is_paused != (len(self._waiting) > (_MOST_WAITING // 2 if self._is_paused else _MOST_WAITING)):
             self._is_paused = not self._is_paused
             self._pause(self._is_paused)
@@ -246,7 +246,7 @@ class _Incoming:
 
 
 class _Outgoing:
-    """The stream of messages to the server."""
+    """The stream of outgoing messages."""
 
     def __init__(self, process: OwnedProcess, wire: Wire) -> None:
         self._process = process
@@ -261,7 +261,7 @@ class _Outgoing:
             raise anyio.BrokenResourceError from None
 
     async def aclose(self) -> None:
-        return  # the process's end closes it; until then a last message may still be written
+        return  # the process's exit closes it; until then a last message may still be written
 
     async def __aenter__(self) -> _Outgoing:
         return self
@@ -273,7 +273,7 @@ class _Outgoing:
 
 
 def _replaceable(item: SessionMessage) -> object:
-    """Return what a message is about if a later one about the same says all that it says; else ``None``."""
+    """Return the key of a message that a later one with the same key supersedes; ``None`` if there is none."""
     message = item.message
     if not isinstance(message, JSONRPCNotification):
         return None
@@ -288,8 +288,8 @@ def _parse(line: bytes) -> JSONRPCMessage | None:
         return jsonrpc_message_adapter.validate_json(line, by_name=False)
     except ValueError:
         pass
-    # Bytes that are not UTF-8 and halves of surrogate pairs (a string that was cut in the middle of an emoji) cost
-    # the characters they stand for, not the message.
+    # Invalid UTF-8 and lone surrogates (a string cut in the middle of an emoji) cost the characters concerned, not the
+    # message.
     try:
         value = json.loads(line.decode("utf-8", "replace"))
         text = json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")

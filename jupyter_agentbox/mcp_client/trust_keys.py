@@ -8,7 +8,7 @@ from .configuration import HttpServer, ServerConfiguration, StdioServer
 
 
 def trust_key_of(configuration: ServerConfiguration) -> str:
-    """Return what a configured server is started with or reached at, as a hash; empty if it cannot be started."""
+    """Return a configured server's trust key; empty if it cannot be started."""
     if isinstance(configuration, StdioServer):
         return trust_key(
             transport=configuration.transport,

@@ -13,22 +13,22 @@ _REFERENCE: Final = re.compile(r"(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-(.*))?", 
 
 
 def names_in(text: str) -> frozenset[str]:
-    """Return the names of all variables that a text refers to."""
+    """Return the names of all variables in a text."""
     found = (_REFERENCE.fullmatch(inner) for inner in _VARIABLE.findall(text))
     return frozenset(reference[1] for reference in found if reference is not None)
 
 
 class UnsetVariableError(ValueError):
-    """A value refers to something that has no value; the message names it."""
+    """A value refers to an unset variable, which the message names."""
 
 
 class Expander:
-    """Expands variables and remembers the values that look secret.
+    """Expands variables, and remembers values that look secret.
 
     Parameters
     ----------
     environment : mapping
-        Where the values come from.
+        The source of values.
     """
 
     def __init__(self, environment: Mapping[str, str]) -> None:
@@ -36,12 +36,12 @@ class Expander:
         self.secrets: set[str] = set()
 
     def expand(self, text: str) -> str:
-        """Return the text with all variables replaced. A default is taken for unset and for empty, as a shell does.
+        """Return the text with all variables replaced. As in a shell, defaults apply to unset and empty ones.
 
         Raises
         ------
         UnsetVariableError
-            If one has neither value nor default, or is of a kind that is not known.
+            If one has neither value nor default, or an unknown prefix.
         """
         return _VARIABLE.sub(self._value, text)
 

@@ -1,4 +1,4 @@
-"""What both transports do with messages on their way: know the open requests, repair answers, fail one request."""
+"""Message handling shared by both transports: tracking open requests, repairing responses, failing single requests."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from .deliveries import Delivery, Fate, current
 from .logs import read_log_message
 from .tool_lists import repair_tool_list
 
-#: What a server may ask of its client, and what it is called in messages. None of it is offered.
+#: Server-to-client requests that are not supported, with their names in messages.
 _NOT_OFFERED: Final = {
     "sampling/createMessage": "sampling, a language model's answer",
     "roots/list": "roots, the directories to work in",
@@ -35,14 +35,14 @@ _NOT_OFFERED: Final = {
 
 
 class Wire:
-    """One connection's open requests.
+    """The open requests of a connection.
 
     Parameters
     ----------
     log : callable
-        Gets a line for whatever was repaired or ignored.
+        Called with a line for whatever was repaired or ignored.
     on_log_message : callable
-        Gets what the server logs by notifications, and what it asked for in vain.
+        Called with the server's log notifications, and its unsupported requests.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class Wire:
         self._version = "2025-11-25"
 
     def sent(self, message: JSONRPCMessage) -> None:
-        """Note an outgoing message."""
+        """Record an outgoing message."""
         if isinstance(message, JSONRPCRequest):
             self._open[message.id] = message, current()
         elif isinstance(message, JSONRPCNotification) and message.method == "notifications/cancelled":
@@ -69,7 +69,7 @@ class Wire:
                 self.settle(cancelled)
 
     def received(self, message: JSONRPCMessage) -> JSONRPCMessage | None:
-        """Note an incoming message and return it, repaired if need be; ``None`` if it was for the log."""
+        """Record an incoming message and return it, repaired if necessary; ``None`` if it was a log message."""
         self.has_received = True
         if isinstance(message, JSONRPCNotification) and message.method == "notifications/message":
             self._pass_on(read_log_message(message.params or {}))
@@ -90,24 +90,24 @@ class Wire:
         return message
 
     def lists_tools(self, request_id: RequestId | None) -> bool:
-        """Say whether this is an open request for the server's tools."""
+        """Whether this is an open request for the server's tools."""
         request, _ = self._open.get(request_id, (None, None)) if request_id is not None else (None, None)
         return request is not None and request.method == "tools/list"
 
     def settle(self, request_id: RequestId) -> tuple[JSONRPCRequest | None, Delivery | None]:
-        """Forget an open request; return it and what is known of its way. Servers may answer ``7`` with ``"7"``."""
+        """Close a request; return it and its delivery. Servers may respond to ``7`` with ``"7"``."""
         if request_id not in self._open and isinstance(request_id, str) and request_id.isdecimal():
             request_id = int(request_id)
         self._settled.set()
         return self._open.pop(request_id, (None, None))
 
     def lose(self) -> None:
-        """Note that the server does not know the session any more."""
+        """Record that the server no longer knows the session."""
         self.is_lost = True
         self.closed.set()
 
     async def emptied(self, seconds: float) -> None:
-        """Wait until no call is open any more, at most so many seconds."""
+        """Wait until no call is open, for at most this many seconds."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 while any(request.method == "tools/call" for request, _ in self._open.values()):
@@ -115,12 +115,12 @@ class Wire:
                     await self._settled.wait()
 
     def only_call(self) -> RequestId | None:
-        """Return the id of the one tool call that is open; ``None`` if there is none, or more than one."""
+        """Return the id of the only open tool call; ``None`` if there is none, or more than one."""
         calls = [request.id for request, _ in self._open.values() if request.method == "tools/call"]
         return calls[0] if len(calls) == 1 else None
 
     def failure(self, request_id: RequestId, message: str, fate: Fate) -> SessionMessage | None:
-        """Return an answer that fails this request alone; ``None`` if it is not open."""
+        """Return a response that fails this request alone; ``None`` if it is not open."""
         request, delivery = self.settle(request_id)
         if request is None:
             return None
@@ -130,7 +130,7 @@ class Wire:
         return SessionMessage(JSONRPCError(jsonrpc="2.0", id=request.id, error=error))
 
     def _note_review(self, params: dict[str, Any]) -> None:
-        """Note what a progress notification says that the SDK hands on to nobody. A token is the id of its request."""
+        """Record the part of a progress notification that the SDK does not forward. Its token is the request's id."""
         token, meta = params.get("progressToken"), params.get("_meta")
         _, delivery = self._open.get(token, (None, None)) if isinstance(token, (int, str)) else (None, None)
         if delivery is not None:
