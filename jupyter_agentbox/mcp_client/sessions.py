@@ -120,7 +120,7 @@ class Session:
         return self._client.protocol_version
 
     async def let_go(self) -> None:
-        """Wait briefly for further responses of a server that no longer knows the session, so each call gets its own."""
+        """Wait briefly for more responses of a server that no longer knows the session, so each call gets its own."""
         if self._wire.is_lost:
             await self._wire.emptied(_LAST_ANSWERS)
 
