@@ -192,6 +192,7 @@ class AgentBoxApp(ServerTraits, McpTraits, AgentTraits, ExtensionApp):
             kernel_exits=kernel_exits,
             pages=self._pages,
             hub_requests=self._hub_requests,
+            saves_arguments=self.save_arguments,
             threads=self._agents.threads,
         )
 

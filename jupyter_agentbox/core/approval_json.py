@@ -5,17 +5,24 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from .approvals import ApprovalRequest, Decision, Outcome
+from .approvals import ApprovalRequest, Decision, Outcome, Status
 from .calls import JsonObject, JsonValue, Omission, ToolCall, is_long
 from .grant_json import grant_use_to_json, void_grant_to_json
 from .look_alikes import look_alikes, look_alikes_to_json
 from .policy import Evaluation
+from .signatures import replaced, signature
+from .text import one_line
 from .times import json_time
 from .tools import Activity
 
 
 def request_to_json(
-    request: ApprovalRequest, activity: Activity | None = None, *, mark: str | None = None, is_listed: bool = False
+    request: ApprovalRequest,
+    activity: Activity | None = None,
+    *,
+    mark: str | None = None,
+    is_listed: bool = False,
+    saves: bool = False,
 ) -> JsonObject:
     """Return the request as the REST API sends it.
 
@@ -29,6 +36,8 @@ def request_to_json(
         ``"new"`` or ``"changed"`` if the tool's definition is not the one that a person last looked at.
     is_listed : bool
         Whether it is part of a list, which omits long arguments.
+    saves : bool
+        Whether notebooks may have its arguments.
     """
     call, decision, outcome = request.call, request.decision, request.outcome
     shown = call_to_json(call, is_listed=is_listed)
@@ -56,7 +65,18 @@ def request_to_json(
         if decision is None
         else decision_to_json(decision, request.effective_call.digest, is_listed=is_listed),
         "outcome": None if outcome is None else {**outcome_to_json(outcome), **(activity or Activity()).to_json()},
+        "saved": _saved_to_json(request) if saves and request.status is not Status.PENDING else None,
     }
+
+
+def _saved_to_json(request: ApprovalRequest) -> JsonObject:
+    """Return what a notebook keeps of the arguments: the call that ran, and what an edit replaced."""
+    call, decision = request.call, request.decision
+    edited = None if decision is None else decision.arguments
+    whole = call.omitted is None or edited is not None
+    shown = signature(call.qualified_name, call.arguments if edited is None else edited)
+    asked = "" if edited is None or call.omitted is not None else replaced(call.arguments, edited)
+    return {"call": shown if whole else f"{one_line(call.qualified_name)}(…)", "replaced": asked or None}
 
 
 def summary_to_json(request: ApprovalRequest) -> JsonObject:

@@ -12,6 +12,8 @@ from .text import one_line
 #: Maximum length of a value, and of a call, in characters.
 _VALUE: Final = 80
 _CALL: Final = 400
+#: Maximum length of what was replaced, in characters.
+_REPLACED: Final = 200
 #: Placeholder for a probable secret.
 _HIDDEN: Final = "•••"
 _SECRET: Final = re.compile(
@@ -37,6 +39,13 @@ def signature(name: str, arguments: Mapping[str, JsonValue]) -> str:
 def listed(arguments: Mapping[str, JsonValue]) -> str:
     """Return arguments on one line: ``product_id=5, price=14.9``."""
     return ", ".join(f"{one_line(name, _VALUE)}={_value(name, arguments[name])}" for name in arguments)
+
+
+def replaced(asked: Mapping[str, JsonValue], edited: Mapping[str, JsonValue]) -> str:
+    """Return on one line the arguments that the code asked for, where an edit has others; empty if it has all."""
+    missing = object()
+    changed = {name: value for name, value in asked.items() if edited.get(name, missing) != value}
+    return one_line(listed(changed), _REPLACED) if changed else ""
 
 
 def _value(name: str, value: JsonValue) -> str:

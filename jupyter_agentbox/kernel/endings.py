@@ -7,13 +7,12 @@ from datetime import datetime
 from typing import Any, Final
 
 from jupyter_agentbox.core.calls import JsonObject
-from jupyter_agentbox.core.signatures import listed, signature
+from jupyter_agentbox.core.signatures import replaced, signature
 from jupyter_agentbox.core.text import one_line
 
 from .results import comment_of
 
-#: Maximum length, in characters, of the requested arguments if edited ones ran; below, of a reason and of a name.
-_ASKED: Final = 200
+#: Maximum length, in characters, of a reason, and of a name.
 _REASON: Final = 500
 _NAME: Final = 80
 _COMMENT: Final = 4_000
@@ -76,9 +75,8 @@ def _edits(asked: Mapping[str, Any], record: JsonObject) -> list[str]:
     edited = record.get("arguments")
     if not isinstance(edited, dict):
         return ["edited"]
-    missing = object()
-    changed = {name: value for name, value in asked.items() if edited.get(name, missing) != value}
-    return [f"edited (the code asked for {one_line(listed(changed), _ASKED)})" if changed else "edited"]
+    before = replaced(asked, edited)
+    return [f"edited (the code asked for {before})" if before else "edited"]
 
 
 def _decision(record: JsonObject) -> list[str]:

@@ -111,6 +111,8 @@ class Services:
 
     Attributes
     ----------
+    saves_arguments : bool
+        Whether notebooks may have the arguments of calls.
     threads : callable
         Returns the manager of agents' threads, created on first use, because most servers use no agent.
     """
@@ -135,6 +137,7 @@ class Services:
     kernel_exits: KernelExitManager
     pages: PageManager
     hub_requests: HubRequestManager
+    saves_arguments: bool
     threads: Callable[[], NotebookThreads]
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 from jupyter_agentbox.core.approval_json import request_to_json, summary_to_json
-from jupyter_agentbox.core.approvals import Outcome, OutcomeState
-from jupyter_agentbox.core.calls import LONG
+from jupyter_agentbox.core.approvals import Lapse, Outcome, OutcomeState
+from jupyter_agentbox.core.calls import LONG, Omission
 from jupyter_agentbox.core.policy import Effect, Evaluation, Rule
 from jupyter_agentbox.core.reviewers import Reviewer, ReviewerKind, Via
 from jupyter_agentbox.core.server_reviews import ServerReview
@@ -60,6 +61,7 @@ def test_a_new_request_as_json_has_every_field_and_no_decision() -> None:
         "ended_at": None,
         "decision": None,
         "outcome": None,
+        "saved": None,
     }
 
 
@@ -184,4 +186,31 @@ def test_a_decision_as_json_says_who_made_it_and_how_that_is_known() -> None:
         "credential": "5e0",
         "hub_server": "ada/gpu",
         "arguments": None,
+    }
+
+
+def test_what_a_notebook_keeps_is_the_call_that_ran_and_what_the_code_had_asked_for() -> None:
+    asked = a_request(call=a_call(arguments={"order_id": 7, "note": "x"}))
+    edited = asked.decide(a_decision(asked, arguments={"order_id": 8, "note": "x"}))
+
+    assert request_to_json(asked, saves=True)["saved"] is None
+    assert request_to_json(edited)["saved"] is None
+    assert request_to_json(edited, saves=True)["saved"] == {
+        "call": "shop.delete_order(order_id=8, note='x')",
+        "replaced": "order_id=7",
+    }
+    as_asked = request_to_json(asked.decide(a_decision(asked)), saves=True)["saved"]
+    assert as_asked == {"call": "shop.delete_order(order_id=7, note='x')", "replaced": None}
+
+
+def test_what_a_notebook_keeps_of_arguments_that_are_no_longer_kept_has_none() -> None:
+    call = replace(a_call(), arguments={}, omitted=Omission(size=20_000, head='{"text": "lorem'))
+    asked = a_request(call=call)
+    edited = asked.decide(a_decision(asked, arguments={"order_id": 8}))
+
+    lapsed = request_to_json(asked.lapse(Lapse.TIMED_OUT), saves=True)["saved"]
+    assert lapsed == {"call": "shop.delete_order(…)", "replaced": None}
+    assert request_to_json(edited, saves=True)["saved"] == {
+        "call": "shop.delete_order(order_id=8)",
+        "replaced": None,
     }

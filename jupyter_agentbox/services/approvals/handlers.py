@@ -113,12 +113,15 @@ class ApprovalsAPIHandler(AgentBoxHandler):
 
     def to_json(self, request: ApprovalRequest) -> JsonObject:
         """Return the request with its call's progress and log messages."""
-        return request_to_json(request, self.services.running_calls.activity_of(request.id), mark=self.mark_of(request))
+        activity = self.services.running_calls.activity_of(request.id)
+        return request_to_json(request, activity, mark=self.mark_of(request), saves=self.services.saves_arguments)
 
     def listed(self, request: ApprovalRequest) -> JsonObject:
         """Return the request without long arguments, for a client that already has them."""
         activity = self.services.running_calls.activity_of(request.id)
-        return request_to_json(request, activity, mark=self.mark_of(request), is_listed=True)
+        return request_to_json(
+            request, activity, mark=self.mark_of(request), is_listed=True, saves=self.services.saves_arguments
+        )
 
     def mark_of(self, request: ApprovalRequest) -> str | None:
         """Return whether the tool's definition is new to the people who decide."""
@@ -143,10 +146,12 @@ class ApprovalsHandler(ApprovalsAPIHandler):
             self.finish_json({"approvals": [summary_to_json(one) for one in page.approvals], "next": page.next})
             return
         activity = {request.id: self.services.running_calls.activity_of(request.id) for request in page.approvals}
+        saves = self.services.saves_arguments
 
         def to_text() -> str:
             listed = [
-                request_to_json(one, activity[one.id], mark=self.mark_of(one), is_listed=True) for one in page.approvals
+                request_to_json(one, activity[one.id], mark=self.mark_of(one), is_listed=True, saves=saves)
+                for one in page.approvals
             ]
             return answer_text({"approvals": listed, "next": page.next})
 

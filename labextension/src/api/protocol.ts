@@ -300,6 +300,16 @@ export interface IApproval {
   ended_at?: string | null;
   decision: IDecision | null;
   outcome: IOutcome | null;
+  /** What a notebook may keep of the arguments; `null` while the request waits, and where it may keep none. */
+  saved?: ISavedCall | null;
+}
+
+/** What a notebook keeps of a call's arguments. */
+export interface ISavedCall {
+  /** The call that ran, on one line. */
+  call: string;
+  /** What the code had asked for, where an edit has other values. */
+  replaced: string | null;
 }
 
 /** A page of requests, newest first. */

@@ -47,6 +47,23 @@ async def test_a_request_says_whether_a_person_has_looked_at_the_tool_as_it_is(
     assert await marks() == [None, None]
 
 
+async def test_a_request_that_is_over_says_what_a_notebook_may_keep_of_its_arguments(
+    approvals: ApprovalManager, fetch: Any, jp_serverapp: Any
+) -> None:
+    settings = jp_serverapp.web_app.settings
+    request = await approvals.open(a_call(), TOOL, ASK)
+
+    async def saved() -> list[Any]:
+        bodies = [(await fetch("approvals", request.id))[1], *(await fetch("approvals"))[1]["approvals"]]
+        return [body["saved"] for body in bodies]
+
+    assert await saved() == [None, None]
+    await approvals.lapse(request.id, Lapse.WITHDRAWN)
+    assert await saved() == [{"call": "shop.delete_order(id=7)", "replaced": None}] * 2
+    settings[SETTINGS_KEY] = replace(settings[SETTINGS_KEY], saves_arguments=False)
+    assert await saved() == [None, None]
+
+
 async def test_a_request_reads_as_the_reference_says(approvals: ApprovalManager, fetch: Any) -> None:
     request = await approvals.open(a_call(), TOOL, ASK)
 

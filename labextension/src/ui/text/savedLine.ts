@@ -1,6 +1,6 @@
 /**
  * The line that a notebook keeps of a request that is over, where the kernel could not write it. It is English in every
- * language, as the kernel's, and has no arguments: this page does not know whether the file may have them.
+ * language, as the kernel's, and has the arguments that the server says the file may have.
  */
 import type { IApproval, IReviewer } from '../../api/protocol';
 import { qualifiedName } from '../../api/protocol';
@@ -9,6 +9,9 @@ import { label } from './visibleText';
 
 /** How the kernel's text begins to end that says that a request waits. */
 const WAITS = ' is waiting for approval. Allow, edit or reject it ';
+
+/** Characters of a call; the server sends no more. */
+const CALL = 400;
 
 /** Whether a saved text says that a request waits. */
 export function saysThatItWaits(text: unknown): boolean {
@@ -21,7 +24,8 @@ export function savedLine(approval: IApproval): string | null {
   const isDone = approval.outcome?.state === 'succeeded';
   const sign = isDone ? '✓' : '✗';
   const name = label(qualifiedName(approval.call));
-  return ending === null ? null : `${sign} ${name}(…) — ${ending}`;
+  const call = approval.saved ? label(approval.saved.call, CALL) : `${name}(…)`;
+  return ending === null ? null : `${sign} ${call} — ${ending}`;
 }
 
 function endingOf(approval: IApproval): string | null {
@@ -33,7 +37,7 @@ function endingOf(approval: IApproval): string | null {
       if (!outcome || outcome.state === 'running') {
         return null;
       }
-      const edited = decision?.arguments ? 'edited, ' : '';
+      const edited = decision?.arguments ? `edited${replaced(approval)}, ` : '';
       const failed = outcome.state === 'succeeded' ? '' : ', the tool failed';
       return `${edited}allowed${who(approval)}${failed}`;
     }
@@ -49,6 +53,11 @@ function endingOf(approval: IApproval): string | null {
     case 'orphaned':
       return 'the kernel or the server stopped before anybody decided; did not run';
   }
+}
+
+function replaced({ saved }: IApproval): string {
+  const asked = label(saved?.replaced ?? '', CALL);
+  return asked ? ` (the code asked for ${asked})` : '';
 }
 
 function who({ decision }: IApproval): string {

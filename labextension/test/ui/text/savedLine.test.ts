@@ -40,6 +40,21 @@ test('the line says what became of it, who decided and when, without arguments',
   );
 });
 
+test('the line has the arguments that the server says the file may have', () => {
+  const { decision } = allowed();
+  const edited = allowed({
+    outcome: done,
+    decision: decision && { ...decision, arguments: { order_id: 8 } },
+    saved: { call: 'shop.delete_order(order_id=8)', replaced: 'order_id=7' }
+  });
+  expect(savedLine(edited)).toMatch(
+    /^✓ shop\.delete_order\(order_id=8\) — edited \(the code asked for order_id=7\), allowed by ada, 20/
+  );
+  expect(savedLine({ ...edited, saved: null })).toMatch(
+    /^✓ shop\.delete_order\(…\) — edited, allowed by ada, 20/
+  );
+});
+
 test.each([
   [{ reviewer_name: 'Ada Lovelace' }, 'Ada Lovelace'],
   [
