@@ -1,1 +1,1 @@
-"""The server's end of the line to a kernel."""
+"""The server's end of the link to a kernel."""

@@ -1,4 +1,4 @@
-"""How far each of the server's kernels is kept from the rest, as whatever started it says."""
+"""The isolation levels of the server's kernels, as reported by whatever started them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from jupyter_agentbox.core.isolation import Isolation
 
 
 def level_reached(manager: KernelManager) -> Isolation:
-    """Return the level that whatever started a kernel reached. What says nothing reached none here, or is elsewhere."""
+    """Return a kernel's level according to what started it. Without a report, it has none, or runs elsewhere."""
     level = getattr(manager.provisioner, "isolation", None)
     if level is not None:
         return Isolation(level)
@@ -22,7 +22,7 @@ def level_reached(manager: KernelManager) -> Isolation:
 
 
 class IsolationLookup:
-    """An `IsolationFinder` over the server's kernels.
+    """An `IsolationFinder` for the server's kernels.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ class IsolationLookup:
         self._kernels = kernels
 
     def level_of(self, kernel_id: str) -> Isolation | None:
-        """Return the level that a kernel has; ``None`` if there is no such kernel, or its level is not known now."""
+        """Return a kernel's level; ``None`` if there is no such kernel, or its level is unknown."""
         if kernel_id not in self._kernels:
             return None
         manager: Any = self._kernels.get_kernel(kernel_id)
@@ -45,5 +45,5 @@ class IsolationLookup:
         level = level_reached(manager)
         if not hasattr(manager.provisioner, "isolation"):
             return level
-        # A provisioner that knows levels has none while its kernel starts anew: that is no plain kernel.
+        # A provisioner that supports levels has none while its kernel restarts: that is not a plain kernel.
         return None if level is Isolation.NONE else level

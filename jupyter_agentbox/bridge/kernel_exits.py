@@ -1,4 +1,4 @@
-"""Notices when a kernel of the server ends without being asked to, where its provisioner knows why."""
+"""Detects unexpected ends of the server's kernels, if their provisioner knows the reason."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ from jupyter_agentbox.protocol.kernel_actions import KERNEL_ACTIONS
 
 
 class ExitListener(Protocol):
-    """What wants to know of such ends."""
+    """Listener for unexpected ends of kernels."""
 
     async def kernel_ended(self, kernel_id: str, end: KernelExit) -> None:
-        """Take why a kernel ended. Jupyter is about to start it anew, or has given up."""
+        """Handle the end of a kernel. Jupyter is about to restart it, or has given up."""
 
 
 class KernelExits:
     """Asks the provisioner of every kernel that Jupyter finds dead.
 
-    Who shuts a kernel down, or restarts it, ends it as well: Jupyter does not look for it then, and nobody is told.
+    Shutting down or restarting a kernel also ends it, but then Jupyter does not check it, and no listener is told.
 
     Parameters
     ----------
     kernels : MultiKernelManager
         The server's kernels.
     events : EventLogger
-        The server's event logger, to which Jupyter's kernel managers report what they do.
+        The server's event logger, to which Jupyter's kernel managers report their actions.
     listener : EndListener
-        Who wants to know.
+        Receives the ends.
     """
 
     def __init__(self, *, kernels: MultiKernelManager, events: EventLogger, listener: ExitListener) -> None:
@@ -48,12 +48,12 @@ class KernelExits:
         events.add_listener(schema_id=KERNEL_ACTIONS, listener=self._on_action)
 
     def watch_running(self) -> None:
-        """Watch the kernels that already run."""
+        """Watch the running kernels."""
         for kernel_id in self._kernels.list_kernel_ids():
             self._watch(kernel_id)
 
     async def aclose(self) -> None:
-        """Tell nothing more; return when all is told."""
+        """Stop reporting; return when all reports are done."""
         self._is_closed = True
         await asyncio.gather(*self._telling, return_exceptions=True)
 
@@ -63,7 +63,7 @@ class KernelExits:
             self._watch(kernel_id)
 
     def _watch(self, kernel_id: str) -> None:
-        # Jupyter keeps the callbacks for as long as it has the manager, whatever becomes of the manager's kernel.
+        # Jupyter keeps the callbacks as long as the manager, whatever happens to its kernel.
         manager = self._kernels.get_kernel(kernel_id)
         if manager not in self._watched:
             self._watched.add(manager)
@@ -71,7 +71,7 @@ class KernelExits:
                 manager.add_restart_callback(partial(self._on_death, kernel_id, manager), event)
 
     def _on_death(self, kernel_id: str, manager: Any) -> None:
-        # Now: a moment later the provisioner lets go of what it knows.
+        # Immediately: the provisioner soon drops this information.
         end = getattr(manager.provisioner, "ended_by", None)
         if isinstance(end, KernelExit) and not self._is_closed:
             task = in_background(

@@ -1,4 +1,4 @@
-"""Follows the server's kernels: a line to each one that starts, a word to the services when one ends."""
+"""Follows the server's kernels: connects to each one that starts, and tells the services when one ends."""
 
 from __future__ import annotations
 
@@ -37,29 +37,29 @@ LOAD_CODE = f"""exec('try: exec(code)\\nexcept Exception: pass', {{"code": {_LOA
 
 
 class KernelListener(Protocol):
-    """What wants to know of kernels and their messages."""
+    """Listener for kernels and their messages."""
 
     def kernel_started(self, kernel_id: str, channel: KernelChannel) -> None:
-        """Take the line to a kernel that started or restarted."""
+        """Handle the connection to a kernel that started or restarted."""
 
     def message_received(self, kernel_id: str, comm_id: str, data: JsonValue, *, weight: int) -> None:
-        """Take a message from a kernel side, and how many bytes of memory it takes, about."""
+        """Handle a kernel's message, with its approximate size in memory in bytes."""
 
     async def kernel_lost(self, kernel_id: str) -> None:
-        """Let go of a kernel that ended, died or is about to restart."""
+        """Handle a kernel that ended, died or is about to restart."""
 
 
 class KernelLifecycle:
-    """Keeps a line to every running kernel of a kernel manager: over ZeroMQ, or over its gateway's websocket.
+    """Keeps a connection to every running kernel: over ZeroMQ, or over its gateway's WebSocket.
 
     Parameters
     ----------
     kernels : MultiKernelManager
         The server's kernels.
     events : EventLogger
-        The server's event logger, to which Jupyter's kernel managers report what they do.
+        The server's event logger, to which Jupyter's kernel managers report their actions.
     listener : KernelListener
-        Who wants to know.
+        Receives kernels and messages.
     load_kernel_side : bool
         Whether to load ``%agentbox`` in Python kernels when they start.
     """
@@ -76,21 +76,21 @@ class KernelLifecycle:
         self._watched: dict[str, tuple[KernelManager, Callable[[], object]]] = {}
         self._following: set[asyncio.Task[None]] = set()
         self._reattaching: dict[str, asyncio.Task[None]] = {}
-        # One for each kernel: a tool that is slow to stop must not keep other kernels from starting. It lives
-        # as long as somebody holds it or waits for it.
+        # One per kernel: a tool that is slow to stop must not keep other kernels from starting. It lives as long as
+        # somebody holds it or waits for it.
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._is_closed = False
         events.add_listener(schema_id=KERNEL_ACTIONS, listener=self._on_action)
 
     async def attach_running(self) -> None:
-        """Attach to the kernels that already run."""
+        """Connect to the running kernels."""
         for kernel_id in self._kernels.list_kernel_ids():
             async with self._lock_of(kernel_id):
                 if kernel_id not in self._channels:
                     self._attach(kernel_id)
 
     async def aclose(self) -> None:
-        """Hang up on all kernels, for good."""
+        """Disconnect from all kernels, permanently."""
         self._is_closed = True
         for task in self._reattaching.values():
             task.cancel()
@@ -115,7 +115,7 @@ class KernelLifecycle:
         try:
             self._connect(kernel_id, self._kernels.get_kernel(kernel_id))
         except Exception:
-            # A boundary: whatever a kernel provisioner gives as connection, Jupyter and the other kernels go on.
+            # A boundary: whatever connection a provisioner returns, Jupyter and the other kernels go on.
             log.exception("kernel %s cannot be reached: its code cannot call tools", kernel_id)
 
     def _connect(self, kernel_id: str, manager: KernelManager) -> None:
@@ -135,8 +135,8 @@ class KernelLifecycle:
 
         def receive(received: Received) -> None:
             if manager.shutting_down:
-                # A shutdown interrupts the cell first, which withdraws its calls. They are not withdrawn by anyone:
-                # their kernel goes away, and `kernel_lost` follows.
+                # A shutdown first interrupts the cell, which withdraws its calls. Nobody meant to withdraw them: their
+                # kernel ends, and `kernel_lost` follows.
                 return
             self._listener.message_received(kernel_id, received.comm_id, received.data, weight=received.weight)
 
@@ -182,10 +182,10 @@ class KernelLifecycle:
             self._loads[kernel_id] = in_background(loading, what=f"loading the kernel extension in kernel {kernel_id}")
 
     async def _reattach(self, kernel_id: str) -> None:
-        """Try once more to reach a kernel that its gateway did not let be reached, and was not said to be gone."""
+        """Retry once to connect to a kernel that was unreachable at its gateway, but not reported as gone."""
         await asyncio.sleep(GatewayClient.instance().gateway_retry_interval_max)
         async with self._lock_of(kernel_id):
-            self._reattaching.pop(kernel_id, None)  # it may have been lost again meanwhile
+            self._reattaching.pop(kernel_id, None)  # it may meanwhile have been lost again
             if kernel_id in self._kernels and kernel_id not in self._channels and not self._is_closed:
                 self._attach(kernel_id)
 
@@ -226,7 +226,7 @@ class KernelLifecycle:
         task.add_done_callback(self._following.discard)
 
     def _watch(self, kernel_id: str, manager: KernelManager) -> None:
-        """Let go of the kernel also when it dies and is not started again, which no event says."""
+        """Also handle a kernel that dies and is not restarted, of which there is no event."""
 
         def on_dead() -> None:
             self._detach_soon(kernel_id)

@@ -1,4 +1,4 @@
-"""Which document a kernel belongs to, as Jupyter's session manager knows it."""
+"""Looks up the document of a kernel in Jupyter's session manager."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from jupyter_server.services.sessions.sessionmanager import SessionManager
 
 
 class SessionNotebooks:
-    """A `NotebookFinder` over the server's sessions.
+    """A `NotebookFinder` for the server's sessions.
 
     Parameters
     ----------
@@ -20,7 +20,7 @@ class SessionNotebooks:
         self._sessions = sessions
 
     async def path_of(self, kernel_id: str) -> str | None:
-        """Return the path of the first session on this kernel; ``None`` if there is none."""
+        """Return the path of the first session with this kernel, if any."""
         sessions: list[dict[str, Any]] = await self._sessions.list_sessions()  # type: ignore[no-untyped-call]
         for session in sessions:
             if session["kernel"]["id"] == kernel_id:

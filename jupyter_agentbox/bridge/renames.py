@@ -1,4 +1,4 @@
-"""Hears of files and directories that were renamed, or moved, through the server."""
+"""Follows renames and moves of files and directories through the server."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from jupyter_agentbox.core.calls import JsonObject
 
 log = logging.getLogger(__name__)
 
-#: Jupyter's event that says what was done to files. The id of its schema in `jupyter_server`.
+#: Schema id of the event with which `jupyter_server` reports actions on files.
 CONTENTS_ACTIONS: Final = "https://events.jupyter.org/jupyter_server/contents_service/v1"
 
 
 class Renames:
-    """Tells of each rename.
+    """Reports each rename.
 
     Parameters
     ----------
     events : EventLogger
         The server's.
     on_rename : callable
-        Gets the path of before and the new one, relative to the server's root.
+        Called with the old and the new path, relative to the server's root.
     """
 
     def __init__(self, events: EventLogger, on_rename: Callable[[str, str], Awaitable[None]]) -> None:
@@ -38,5 +38,5 @@ class Renames:
         try:
             await self._on_rename(old.strip("/"), new.strip("/"))
         except Exception:
-            # A boundary: Jupyter has renamed it, whatever comes of it here.
+            # A boundary: Jupyter has already renamed it, whatever happens here.
             log.exception("a rename could not be followed")

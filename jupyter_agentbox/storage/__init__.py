@@ -1,1 +1,1 @@
-"""What is kept: approval requests in an SQL database. Only this package imports SQLAlchemy."""
+"""Storage of approval requests in an SQL database. Only this package imports SQLAlchemy."""

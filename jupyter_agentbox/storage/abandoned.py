@@ -1,4 +1,4 @@
-"""What server processes that are gone left open: when to look for it, and who takes it."""
+"""Open requests of server processes that are gone: when to look for them, and who takes them over."""
 
 from __future__ import annotations
 
@@ -16,36 +16,36 @@ from .known_tools import READ, KnownTools
 from .leases import Leases
 from .schema import approvals
 
-#: Seconds after which a server looks again for what others left in a remote database: at its start it cannot know yet.
+#: Seconds after which a server looks again in a remote database: at startup it cannot determine who is gone.
 LOOK_AGAIN: Final = 30.0
-#: Seconds between two looks of a server that owns nothing open and knows of nobody who may be gone: half of it to half
-#: as much again, by the server, so that those which start together do not look together.
+#: Average seconds between checks of a server that owns nothing open and knows of no process that may be gone. It
+#: varies by half in both directions, so that servers started together do not check together.
 LOOK_SELDOM: Final = 1800.0
 
-#: Whether a process is gone.
+#: Returns whether a process is gone.
 IsGone: TypeAlias = Callable[[Connection, str], bool]
 
 
 class AbandonedRequests:
-    """The open requests of processes that are gone, and their grants.
+    """The open requests and grants of processes that are gone.
 
     Parameters
     ----------
     owner : str
         This process's id.
     owners : Leases
-        Knows who is alive.
+        Determines which processes are alive.
     tools : KnownTools
         Reads requests.
     is_gone : callable
-        Whether a process is gone that owns something open.
+        Returns whether a process that owns something open is gone.
     is_forgotten : callable
-        Whether a process is gone that may own nothing open.
+        Returns whether a process that may own nothing open is gone.
 
     Attributes
     ----------
     share : float
-        Which part of the time between two looks this process comes later than others, from 0 to 1.
+        This process's offset within the interval between checks, from 0 to 1.
     """
 
     def __init__(self, *, owner: str, owners: Leases, tools: KnownTools, is_gone: IsGone, is_forgotten: IsGone) -> None:
@@ -65,7 +65,7 @@ class AbandonedRequests:
         return is_awake or time.monotonic() - self._looked_at >= LOOK_SELDOM * (0.5 + self.share)
 
     def adopt(self, connection: Connection) -> Sequence[ApprovalRequest]:
-        """Take what is left, and return it, the oldest first."""
+        """Take over and return abandoned requests, oldest first."""
         requests = self._take(connection)
         grants.end_grants_of_lost(
             connection, owner=self._owner, is_gone=lambda owner: self._is_forgotten(connection, owner)
@@ -84,7 +84,7 @@ class AbandonedRequests:
         rows = connection.execute(abandoned.order_by(columns.created_at, columns.id)).all()
         requests = self._tools.read(connection, rows)
         sound = {text_key(request.id) for request in requests}
-        # What cannot be read cannot be closed either: who took it would own it, and say that it is there, for ever.
+        # What cannot be read cannot be closed: whoever took it over would own it, and claim that it exists, for ever.
         self._damaged.update(row.id for row in rows if row.id not in sound)
         if requests:
             self._owners.hold(connection)

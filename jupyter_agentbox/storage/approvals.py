@@ -1,4 +1,4 @@
-"""Approval requests in an SQL database: SQLite for one user's servers, PostgreSQL with the same code."""
+"""Approval requests in an SQL database: SQLite for one user's servers, or PostgreSQL."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ from .store import SqlStore
 
 log = logging.getLogger(__name__)
 
-#: How many tool descriptions are kept in memory.
+#: How many tool descriptions are cached.
 _KNOWN_TOOLS: Final = 1000
 
 _CHANGING: Final = (
@@ -63,7 +63,7 @@ _PRESENT: Final = (
     .where(approvals.c.owner.is_not_distinct_from(bindparam("old_owner")))
 )
 _REPLACE: Final = _PRESENT.values({name: bindparam(name) for name in _CHANGING})
-#: Of what is approved only this changes. A statement that names a column writes the indexes of the column anew.
+#: The columns of an approved request that change. Naming others would rewrite their indexes.
 _REPLACE_APPROVED: Final = _PRESENT.values({name: bindparam(name) for name in ("outcome_state", "owner", "progress")})
 _ADD_ARGUMENTS: Final = arguments.insert()
 _ADD_TOOL: Final = {
@@ -79,14 +79,14 @@ def sqlite_url(path: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Asked:
-    """What is remembered of a request until it ends.
+    """Data about a request that is kept in memory until it ends.
 
     Parameters
     ----------
     digest : str
-        What the audit chain says of what was asked, whatever becomes of the row until it is decided.
+        Digest of the requested call in the audit chain, whatever happens to the row before the decision.
     secrets : frozenset of str
-        Values that the record must not have, in error texts either.
+        Values that must not be stored, not even in error messages.
     """
 
     digest: str
@@ -96,12 +96,12 @@ class _Asked:
 class SqlApprovalStore(SqlStore):
     """An `ApprovalStore` and a `GrantStore` in an SQL database.
 
-    Several server processes may share one database. An open request belongs to the process that added it: only that
-    process can change it, and only there it is listed, until the process is gone and another adopts it. What is
-    closed is listed everywhere. One database is one user's; on PostgreSQL each user has one, or a schema of their own.
+    Several server processes can share a database. An open request belongs to the process that added it: only that
+    process can change or list it, until the process is gone and another takes it over. Closed requests are listed
+    everywhere. A database is for one user; on PostgreSQL each user has a database or a schema.
 
-    Everything runs on one thread of the store, never on the event loop; see `storage.committer`. The `call`, `tool`
-    and `created_at` of a stored request do not change.
+    Everything runs in the store's thread, never in the event loop; see `storage.committer`. The `call`, `tool` and
+    `created_at` of a stored request are immutable.
 
     Parameters
     ----------
@@ -110,14 +110,14 @@ class SqlApprovalStore(SqlStore):
     limits : RetentionLimits, optional
         How much is kept, and for how long.
     redaction : Redaction, optional
-        Which values never reach the database. Without one, all do.
+        Removes values that must not be stored. Without it, everything is stored.
     tenant, service_claim : optional
         As for `SqlStore`.
 
     Attributes
     ----------
     look_again : float or None
-        Seconds after which `adopt_abandoned` may be due again; ``None`` if one call, at the start, finds all.
+        Seconds until `adopt_abandoned` may be due again; ``None`` if one call at startup finds everything.
     """
 
     def __init__(
@@ -158,17 +158,17 @@ class SqlApprovalStore(SqlStore):
         self._asked: dict[str, _Asked] = {}
 
     async def open(self) -> None:
-        """Connect, and bring the tables up to date. Without it the first use does so.
+        """Connect, and upgrade the tables. Otherwise, the first use does so.
 
         Raises
         ------
         StorageError
-            If the database cannot be used. The next call tries again.
+            If the database cannot be used. The next call retries.
         """
         await self._committer.run(lambda _connection: None, write=True)
 
     async def aclose(self) -> None:
-        """Finish what was asked for and close the database."""
+        """Complete outstanding work and close the database."""
         if self._sweeping is not None:
             await asyncio.wait([self._sweeping])
         await super().aclose()
@@ -183,13 +183,13 @@ class SqlApprovalStore(SqlStore):
         await self.aclose()
 
     async def add(self, request: ApprovalRequest) -> bool:
-        """Keep a new request, if the grant that answered it has a use left.
+        """Store a new request, unless the grant that answered it is used up.
 
-        It outlives this process when this returns; the machine, a moment later.
+        On return, the request survives this process and, a moment later, the machine.
         """
         tool = self._tool_row(request.tool)
         if is_long(request.call.arguments):
-            # In a thread: others must not wait while millions of values are written.
+            # In a thread: serialising millions of values would block the loop.
             kept, row, long_arguments = await asyncio.to_thread(self._rows, request, tool["digest"], is_long=True)
         else:
             kept, row, long_arguments = self._rows(request, tool["digest"], is_long=False)
@@ -231,7 +231,7 @@ class SqlApprovalStore(SqlStore):
             execute(connection, _ADD_ARGUMENTS, long_arguments)
 
     async def get(self, request_id: str) -> ApprovalRequest:
-        """Return a request, also one of another process."""
+        """Return a request, including those of other processes."""
 
         def job(connection: Connection) -> Sequence[ApprovalRequest]:
             rows = connection.execute(_GET, {"sought": text_key(request_id)}).all()
@@ -246,12 +246,11 @@ class SqlApprovalStore(SqlStore):
     async def replace_if(
         self, request: ApprovalRequest, *, status: Status, outcome: OutcomeState | None, grant: Grant | None = None
     ) -> bool:
-        """Write the request if the stored one has this status and outcome state, and is this process's.
+        """Write the request if the stored one has this status and outcome state and belongs to this process.
 
-        No approval of one of several persons is written over: the request has to have all that the stored one has.
+        Votes are not overwritten: the request must have all those of the stored one.
 
-        A person's decision is on the disk when this returns. All else outlives this process, and the machine a moment
-        later.
+        On return, a person's decision is on disk. Other changes survive this process and, a moment later, the machine.
         """
         known = self._asked.get(request.id)
         kept = self._redaction.answer(request, known.secrets if known is not None else frozenset())
@@ -296,7 +295,7 @@ class SqlApprovalStore(SqlStore):
         return written
 
     def _has_all_votes(self, connection: Connection, request: ApprovalRequest) -> bool:
-        """Whether a request has the votes of the stored one, which nobody else changes until the transaction ends."""
+        """Whether a request has all votes of the stored one, which is locked until the transaction ends."""
         rows = connection.execute(_GET.with_for_update(), {"sought": text_key(request.id)}).all()
         self._known_tools.learn(connection, rows)
         stored = {vote.reviewer.name for row in rows for vote in self._known_tools.request(row).votes}
@@ -305,8 +304,8 @@ class SqlApprovalStore(SqlStore):
     async def list(self, query: ApprovalQuery) -> ApprovalPage:
         """Return a page of requests, newest first, without long arguments.
 
-        A damaged one is left out, and the log says so. A database server is not asked what waits where nothing does: a
-        page of each of its thousands of users asks that every few seconds.
+        Damaged requests are skipped and logged. If none is pending, a database server is not queried for pending ones:
+        pages of thousands of users ask every few seconds.
         """
         statement = self._list_statement(query)
         size = query.page_size
@@ -322,24 +321,24 @@ class SqlApprovalStore(SqlStore):
         return await self._committer.run(job, write=False)
 
     async def grants(self) -> Sequence[Grant]:
-        """Return the grants for all kernels, and those for kernels of this process."""
+        """Return the grants for all kernels and those for this process's kernels."""
         return await self._committer.run(
             lambda connection: grants.read_grants(connection, owner=self._owner), write=False
         )
 
     async def end_grants(self, ids: Sequence[str]) -> None:
-        """Remove grants."""
+        """Delete grants."""
         if ids:
             await self._committer.run(lambda connection: grants.end_grants(connection, ids), write=True)
 
     async def void_grant(self, grant_id: str, void: Void) -> None:
-        """Note that a grant no longer holds, and why."""
+        """Mark a grant as void, with the reason."""
         await self._committer.run(lambda connection: grants.void_grant(connection, grant_id, void), write=True)
 
     def _rows(
         self, request: ApprovalRequest, tool_digest: str, *, is_long: bool
     ) -> tuple[_Asked, dict[str, Any], dict[str, Any] | None]:
-        """Return what is remembered of a new request, its row, and that of its long arguments."""
+        """Return the in-memory data, the row, and the row of long arguments for a new request."""
         call, secrets = self._redaction.call(request.call)
         is_redacted = call is not request.call
         kept = self._redaction.answer(request, secrets)
@@ -356,7 +355,7 @@ class SqlApprovalStore(SqlStore):
         return _Asked(digest=audit_chain.asked_digest(row), secrets=secrets), row, long_arguments
 
     def _whole(self, connection: Connection, request: ApprovalRequest) -> ApprovalRequest:
-        """Return the request with its long arguments, if they are still kept."""
+        """Return the request with its long arguments, if they are still stored."""
         if request.call.omitted is None:
             return request
         kept = select(arguments.c.arguments).where(arguments.c.id == text_key(request.id))
@@ -364,7 +363,7 @@ class SqlApprovalStore(SqlStore):
         return request if data is None else with_arguments(request, data)
 
     def _close_arguments(self, connection: Connection, request: ApprovalRequest) -> None:
-        """Let go of the long arguments of a request that ended; of one that was decided they are kept for a while."""
+        """Delete the long arguments of an ended request; keep those of a decided one for a while."""
         own = arguments.c.id == text_key(request.id)
         if request.decision is None and request.status is not Status.APPROVED:
             connection.execute(arguments.delete().where(own))
@@ -372,28 +371,29 @@ class SqlApprovalStore(SqlStore):
             connection.execute(arguments.update().where(own).values(closed_at=microseconds(self._clock.now())))
 
     def _wrote(self, size: int) -> None:
-        """Look after what is kept, now and then, while nobody waits for it."""
+        """Apply the retention limits occasionally, while nobody waits."""
         if self._retention.is_due(size, time.monotonic()) and (self._sweeping is None or self._sweeping.done()):
             self._sweeping = in_background(self._sweep(), what="removing old requests")
 
     async def _sweep(self) -> None:
         now = microseconds(self._clock.now())
         more = True
-        while more:  # in steps, so that calls need not wait for all of them
+        while more:  # in steps, so that calls do not wait for all of them
             more = await self._committer.run(
                 lambda connection: self._retention.sweep(connection, now), write=True, durable=False
             )
 
     async def adopt_abandoned(self) -> Sequence[ApprovalRequest]:
-        """Return the open requests of server processes that are gone, oldest first, now owned by this one."""
+        """Take over and return the open requests of server processes that are gone, oldest first."""
         return await self._committer.run(self._abandoned.adopt, write=True, brief=True)
 
     def is_look_due(self) -> bool:
-        """Whether to call `adopt_abandoned` again: always while something is open here, or somebody may be gone."""
+        """Whether to call `adopt_abandoned` again: always if something is open here, or a process may be gone."""
         return self._abandoned.is_look_due()
 
     def _tool_row(self, tool: ToolDescription) -> dict[str, Any]:
-        # By identity: a listed tool stays the same object, and its description may be long. The entry keeps it alive.
+        # By identity: a listed tool stays the same object, and hashing a long description is slow. The cache keeps it
+        # alive.
         kept = self._tool_rows.get(id(tool))
         if kept is None:
             kept = self._tool_rows[id(tool)] = (tool, tool_row(tool))
@@ -427,11 +427,11 @@ class SqlApprovalStore(SqlStore):
 
 
 def _is_of_own(query: ApprovalQuery) -> bool:
-    """Whether a query is for requests that wait here: in lists, those that wait are always this process's."""
+    """Whether a query is for requests pending here: lists show only this process's pending requests."""
     return set(query.statuses) == {Status.PENDING} and not query.ids
 
 
 def _asked_of(connection: Connection, request_id: str) -> str:
-    """Return the digest of what another process asked, whose request this one adopted."""
+    """Return the digest of a request taken over from another process."""
     row = connection.execute(select(approvals).where(approvals.c.id == request_id)).mappings().one()
     return audit_chain.asked_digest(dict(row))

@@ -1,7 +1,7 @@
-"""The audit chain in the database: what the digest of a stored request covers, and how entries are added and removed.
+"""The audit chain in the database: digests of stored requests, and adding and removing entries.
 
-An entry is written in the transaction of the change that it is about. All servers that share a database write one
-chain: SQLite has one writer at a time, and in PostgreSQL they wait for each other from the first entry to the commit.
+An entry is written in the transaction of its change. All servers that share a database write one chain: SQLite has a
+single writer, and on PostgreSQL they wait for each other from the first entry to the commit.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .statements import execute
 
 log = logging.getLogger(__name__)
 
-#: The columns of an approval request that the chain covers. Of the others, `owner` must be empty once it is closed.
+#: The immutable columns of a request that the chain covers. Of the others, `owner` must be empty once it is closed.
 ASKED: Final = ("id", "created_at", "kernel_id", "notebook_path", "tool_digest", "server", "tool", "thread_id")
 _ANSWERED: Final = ("status", "answer", "via", "reviewer", "reviewer_name")
 
@@ -30,7 +30,7 @@ _HEAD: Final = "SELECT number, hash FROM agentbox_audit ORDER BY number DESC LIM
 _LOCK: Final = "SELECT pg_advisory_xact_lock(72057594037928)"
 _ADD: Final = audit.insert()
 _NAMES: Final = tuple(column.name for column in audit.c)
-#: As text, so that what somebody put there arrives as it is, of whatever type.
+#: As text, so that tampered values are returned unchanged, whatever their type.
 _ENTRIES: Final = text(
     f"""
     SELECT {", ".join(f"entry.{name} AS entry_{name}" for name in _NAMES)}, record.*
@@ -39,22 +39,22 @@ _ENTRIES: Final = text(
     """  # noqa: S608  # the names are our own
 )
 
-#: The columns of a stored request, as they are.
+#: The unconverted columns of a stored request.
 Record: TypeAlias = Mapping[str, Any]
 
-#: How many entries are removed in one transaction.
+#: How many entries are removed per transaction.
 _STEP: Final = 1000
-#: How many entries of requests that are no longer kept may stand in the chain, besides three for each that is.
+#: How many entries of deleted requests are kept, in addition to three for each existing one.
 _SPARE: Final = 10_000
 
 
 def asked_digest(row: Mapping[str, Any]) -> str:
-    """Return the digest of what does not change in a request's life."""
+    """Return the digest of the immutable part of a request."""
     return digest_of([*(row[name] for name in ASKED), _sha256(row["request"])])
 
 
 def record_digest(asked: str, part: Part, row: Mapping[str, Any]) -> str:
-    """Return the digest of a stored request, as it was decided or as it ended.
+    """Return the digest of a stored request as decided or as ended.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ def record_digest(asked: str, part: Part, row: Mapping[str, Any]) -> str:
     part : Part
         `DECIDED` or `ENDED`.
     row : mapping
-        The columns that change.
+        The mutable columns.
     """
     answered = [asked, part.value, *(row[name] for name in _ANSWERED)]
     if part is Part.DECIDED:
@@ -72,19 +72,19 @@ def record_digest(asked: str, part: Part, row: Mapping[str, Any]) -> str:
 
 
 def part_of(request: ApprovalRequest) -> Part | None:
-    """Return what the chain says of a request in this state; nothing while it waits."""
+    """Return the kind of entry for a request in this state; ``None`` while it is pending."""
     if request.status is Status.PENDING:
         return None
     return Part.DECIDED if request.is_open else Part.ENDED
 
 
 def append(connection: Connection, part: Part, request_id: str, digest: str) -> None:
-    """Add an entry, in the transaction of what it is about."""
+    """Add an entry, in the transaction of its change."""
     execute(connection, _ADD, _row(head(connection).then(part, request_id, digest)))
 
 
 def append_all(connection: Connection, entries: Sequence[tuple[Part, str, str]]) -> None:
-    """Add entries: the part, the request's id and the digest of each."""
+    """Add entries, given as part, request id and digest."""
     if not entries:
         return
     last = head(connection)
@@ -97,7 +97,7 @@ def append_all(connection: Connection, entries: Sequence[tuple[Part, str, str]])
 
 
 def head(connection: Connection) -> Head:
-    """Return the chain's last entry. Until the transaction ends, nobody else adds one."""
+    """Return the chain's last entry, locking the chain until the transaction ends."""
     if connection.dialect.name == "sqlite":
         driver: Any = connection.connection.driver_connection
         found = driver.execute(_HEAD).fetchone()
@@ -108,16 +108,16 @@ def head(connection: Connection) -> Head:
 
 
 def lock(connection: Connection) -> None:
-    """Let nobody else add entries until the transaction ends; to be called before rows are locked that others want."""
+    """Lock the chain until the transaction ends; call this before locking rows that others may need."""
     if connection.dialect.name != "sqlite":
         connection.execute(text(_LOCK))
 
 
 def trim(connection: Connection) -> bool:
-    """Remove the first entries if most are of requests that are no longer kept; return whether there may be more.
+    """Remove the first entries if most are of deleted requests; return whether there may be more.
 
-    Those of requests that are kept are added again at the end. A checkpoint says which entry was the last to go. What
-    is broken is not touched: somebody has to see it.
+    Entries of existing requests are added again at the end. A checkpoint names the last removed entry. Broken entries
+    are left for somebody to see.
     """
     size = select(func.max(audit.c.number) - func.min(audit.c.number)).scalar_subquery()
     kept = select(func.count()).select_from(approvals).scalar_subquery()
@@ -128,7 +128,7 @@ def trim(connection: Connection) -> bool:
 
 
 def entries_after(connection: Connection, number: int, *, limit: int) -> Sequence[tuple[Entry, Record | None]]:
-    """Return the entries after a number, in order, with the stored requests that they name."""
+    """Return the entries after a number, in order, with the stored requests that they refer to."""
     rows = connection.execute(_ENTRIES, {"number": number, "limit": limit}).mappings().all()
     return [(_entry(dict(row)), dict(row) if row["id"] is not None else None) for row in rows]
 
@@ -162,10 +162,10 @@ def _may_go(connection: Connection, entry: Entry, record: Record | None) -> bool
 
 
 def matches(entry: Entry, record: Record) -> bool:
-    """Whether a stored request is what an entry says: as it was decided, or as it ended."""
+    """Whether a stored request matches an entry: as it was decided, or as it ended."""
     try:
         return record_digest(asked_digest(record), Part(entry.part), record) == entry.digest
-    except (TypeError, ValueError, AttributeError):  # it is not what was ever written
+    except (TypeError, ValueError, AttributeError):  # not anything that was ever written
         return False
 
 

@@ -1,4 +1,4 @@
-"""Reads the record of all calls, beside the servers that write it."""
+"""Reads the record of all calls, concurrently with the servers that write it."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ T = TypeVar("T")
 
 
 class SqlAuditLog:
-    """The record of all calls in an SQL database, for reading.
+    """The record of all calls in an SQL database, read-only.
 
-    It has connections of its own, so that who searches keeps no call waiting.
+    It has its own connections, so that searches do not block calls.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ class SqlAuditLog:
     busy_timeout : float
         How long to wait for another process's lock, in seconds.
     tenant : str, optional
-        The user of a JupyterHub whose database it has to be; any other's is not read.
+        The JupyterHub user to whom the database must belong; any other's is refused.
     """
 
     def __init__(self, url: str, *, busy_timeout: float = 5.0, tenant: str | None = None) -> None:
@@ -52,7 +52,7 @@ class SqlAuditLog:
         Raises
         ------
         ValueError
-            If the cursor is none that an earlier page gave.
+            If the cursor is invalid.
         StorageError
             If the database cannot be read.
         """
@@ -72,7 +72,7 @@ class SqlAuditLog:
         Parameters
         ----------
         known : Head, optional
-            The head of an earlier verification, kept elsewhere: the chain has to have it.
+            The head from an earlier verification, stored elsewhere, which the chain must contain.
 
         Raises
         ------
@@ -82,7 +82,7 @@ class SqlAuditLog:
         return await asyncio.to_thread(self._verify, known)
 
     async def verify_reports(self) -> ReportVerification:
-        """Check what users' servers reported, if this is the database of a Hub service, and find what is missing.
+        """Verify the reports of users' servers in a Hub service's database, and find missing ones.
 
         Raises
         ------

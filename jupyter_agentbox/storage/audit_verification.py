@@ -1,4 +1,4 @@
-"""Reads the audit chain from its first entry to its last, and says what is not as it was recorded."""
+"""Verifies the audit chain from its first entry to its last."""
 
 from __future__ import annotations
 
@@ -18,32 +18,32 @@ from .audit_chain import Record, entries_after, matches, says
 from .rows import OMITTED, arguments_digest
 from .schema import approvals, audit, tools
 
-#: Entries that are read in one transaction: servers that share the database can write in between.
+#: How many entries are read per transaction: servers that share the database can write in between.
 _STEP: Final = 1000
 _PARTS: Final = frozenset(part.value for part in Part)
 _VERBS: Final = {Part.DECIDED.value: "it was decided", Part.ENDED.value: "it ended"}
-#: As text, so that what somebody put there arrives as it is, of whatever type.
+#: As text, so that tampered values are returned unchanged, whatever their type.
 _ARGUMENTS: Final = text("SELECT arguments FROM agentbox_arguments WHERE id = :id")
 _TOOLS: Final = text("SELECT digest, description FROM agentbox_tools")
 
-#: Gives a connection in a transaction that reads.
+#: Returns a connection in a read transaction.
 Reading = Callable[[], AbstractContextManager[Connection]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Broken:
-    """A record that is not what the chain says, or an entry that does not follow from the one before it.
+    """A record that does not match the chain, or an entry that does not follow from the previous one.
 
     Parameters
     ----------
     number : int or None
-        The entry's number, or that of the entry that is missing; ``None`` of what is in no entry.
+        Number of the entry, or of the missing entry; ``None`` for a record without an entry.
     what : str
         What is wrong, for people.
     request_id : str
-        Which request it is about; empty if that is not known.
+        The request concerned; empty if unknown.
     about : str
-        Its tool, and when it was asked for; empty if that is not known.
+        Its tool and time; empty if unknown.
     """
 
     number: int | None
@@ -60,24 +60,24 @@ class Broken:
 
 @dataclass(slots=True, kw_only=True)
 class Verification:
-    """What a look at the whole chain found.
+    """The result of verifying the chain.
 
     Parameters
     ----------
     head : Head
         The last entry that was read.
     first : int
-        The number of the first entry that is kept.
+        Number of the first remaining entry.
     records : int
-        How many entries say how a request was decided or ended, and were found to be true.
+        Number of verified entries about the decision or end of a request.
     removed : int
-        How many requests an entry says were removed by age or size.
+        Number of requests removed by age or size, according to entries.
     removed_since : int
-        How many of them after the head that was given.
+        How many of them were removed after the given head.
     since : int or None
-        How many entries follow the head that was given; ``None`` if none was.
+        Number of entries after the given head; ``None`` if none was given.
     broken : Broken or None
-        The first thing that is wrong.
+        The first error found.
     """
 
     head: Head = field(default_factory=Head)
@@ -90,14 +90,14 @@ class Verification:
 
 
 def verify(reading: Reading, known: Head | None = None) -> Verification:
-    """Check every entry, every stored request and every tool description.
+    """Verify all entries, stored requests and tool descriptions.
 
     Parameters
     ----------
     reading : callable
-        Gives a connection in a transaction that reads. It is used many times, so that servers can write meanwhile.
+        Returns a connection in a read transaction. Called repeatedly, so that servers can write in between.
     known : Head, optional
-        The head of an earlier verification, kept elsewhere: the chain has to have it.
+        The head from an earlier verification, stored elsewhere, which the chain must contain.
     """
     found = Verification()
     found.broken = _verify_chain(reading, found, known) or _verify_rest(reading)
@@ -124,10 +124,10 @@ def _verify_chain(reading: Reading, found: Verification, known: Head | None) -> 
 
 
 def _link(connection: Connection, found: Verification, entry: Entry, *, is_first: bool) -> Broken | None:
-    """Return what is wrong with how an entry follows from the one before it."""
+    """Return the error in how an entry follows from the previous one, if any."""
     follows = entry.number == found.head.number + 1 and entry.previous == found.head.hash
     if not follows and _is_trimmed(connection, entry):
-        follows = True  # also after the first step: a server may have trimmed the chain meanwhile
+        follows = True  # also after the first step: a server may meanwhile have trimmed the chain
         if is_first:
             found.first = entry.number
     if not follows and entry.number != found.head.number + 1:
@@ -145,7 +145,7 @@ def _link(connection: Connection, found: Verification, entry: Entry, *, is_first
 
 
 def _is_trimmed(connection: Connection, entry: Entry) -> bool:
-    """Whether the entry is the first, and a later checkpoint names the one that stood before it."""
+    """Whether the entry is the first, and a later checkpoint names its predecessor."""
     if connection.scalar(select(func.min(audit.c.number))) != entry.number:
         return False
     checkpoint = exists().where(
@@ -157,7 +157,7 @@ def _is_trimmed(connection: Connection, entry: Entry) -> bool:
 
 
 def _record(connection: Connection, entry: Entry, record: Record | None) -> Broken | None:
-    """Return what is wrong with the record that an entry is about."""
+    """Return the error in an entry's record, if any."""
     if entry.part not in _VERBS:
         return None
     if record is None:
@@ -170,7 +170,7 @@ def _record(connection: Connection, entry: Entry, record: Record | None) -> Brok
 
 
 def _change(connection: Connection, entry: Entry, record: Record) -> str:
-    """Return what was changed of a record since its entry was written; empty if nothing was."""
+    """Return how a record changed since its entry was written; empty if it did not."""
     has_ended = entry.part == Part.ENDED.value
     if not matches(entry, record) or (has_ended and record["owner"] is not None):
         return f"its record was changed after {_VERBS[entry.part]}"
@@ -178,7 +178,7 @@ def _change(connection: Connection, entry: Entry, record: Record) -> str:
 
 
 def _arguments(connection: Connection, record: Record) -> str:
-    """Return what is wrong with the long arguments of a request that ended; empty if nothing is."""
+    """Return the error in an ended request's long arguments; empty if there is none."""
     digest = arguments_digest(record["request"])
     found = connection.execute(_ARGUMENTS, {"id": record["id"]}).one_or_none()
     if found is not None:

@@ -1,4 +1,4 @@
-"""What a database of an earlier release lacks and no SQL statement can make: the audit chain over what it has."""
+"""Upgrades a database of an earlier release beyond what SQL can do: fills in the audit chain."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _FILL: Final = (
 
 
 def bring_up_to_date(connection: Connection) -> None:
-    """Bring the tables and what is in them to the present version, in the caller's transaction.
+    """Upgrade the tables and their contents to the present version, in the caller's transaction.
 
     Raises
     ------
@@ -38,7 +38,7 @@ def bring_up_to_date(connection: Connection) -> None:
 
 
 def _fill(connection: Connection) -> None:
-    """Give each request what searches ask for, and its entry in the chain; the oldest first."""
+    """Fill in each request's search columns and its entry in the chain, oldest first."""
     columns = approvals.c
     statement = select(approvals).order_by(columns.created_at, columns.id).limit(_STEP)
     rows = connection.execute(statement).mappings().all()
@@ -51,7 +51,7 @@ def _fill(connection: Connection) -> None:
 
 
 def _searched(row: Any) -> dict[str, str | None]:
-    """Return the columns that searches ask for; empty where the row is damaged."""
+    """Return the search columns; empty if the row is damaged."""
     values: dict[str, str | None] = dict.fromkeys(_FILLED)
     try:
         asked, decision = json.loads(row["request"]), json.loads(row["progress"])["decision"]
@@ -59,7 +59,7 @@ def _searched(row: Any) -> dict[str, str | None]:
             values[name] = search_key(asked[name])
         if decision is not None:
             reviewer = decision["reviewer"]
-            if isinstance(reviewer, str):  # rows of before have a name only
+            if isinstance(reviewer, str):  # rows of earlier releases have only a name
                 reviewer = {"name": reviewer, "via": "unknown"}
             values |= {"answer": decision["answer"], "via": reviewer["via"], "reviewer": search_key(reviewer["name"])}
             values["reviewer_name"] = search_key(reviewer.get("display_name") or None)

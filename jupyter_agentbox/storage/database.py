@@ -1,4 +1,4 @@
-"""One database connection for one thread: how it is opened, that it is durable, and what its errors mean."""
+"""A database connection for one thread: opening, durability and errors."""
 
 from __future__ import annotations
 
@@ -24,26 +24,26 @@ from .tenants import check_tenant
 
 log = logging.getLogger(__name__)
 
-#: How SQLite keeps a transaction safe: a write-ahead log, or a rollback journal where that cannot work (NFS).
+#: SQLite's journal: a write-ahead log, or a rollback journal where that does not work (NFS).
 JournalMode = Literal["wal", "delete"]
 
 #: With a rollback journal, only EXTRA also syncs the directory, so that a power cut cannot undo a commit.
 _SYNCHRONOUS: Final = {"wal": "FULL", "delete": "EXTRA"}
-#: Leaves a commit in the write-ahead log, where it outlives this process; the disk has it after the next sync.
+#: Leaves commits in the write-ahead log, which survive this process and are on disk after the next sync.
 _UNSYNCED: Final = "NORMAL"
 
-#: Bytes that the write-ahead log keeps of the disk after a large transaction.
+#: Size to which the write-ahead log shrinks after a large transaction, in bytes.
 _LOG_SIZE: Final = 16_000_000
 
-#: What file systems without shared memory or locks say to WAL.
+#: WAL errors on file systems without shared memory or locks.
 _WAL_REFUSALS: Final = (sqlite3.SQLITE_PROTOCOL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN)
 
 _DAMAGED = "is damaged: move it and the files beside it that share its name away and restart; a new one is made"
 _UNWRITABLE = "cannot be opened or written: check the permissions of the file and of its directory"
-#: What PostgreSQL says to a role that lacks a right.
+#: PostgreSQL's error code for a missing privilege.
 _NO_RIGHT: Final = "42501"
 _NOT_ALLOWED = "does not let this role do that: an administrator has to run `jupyter agentbox db upgrade --role ROLE`"
-#: What a pooler says to `options` in the URL, unless it ignores them.
+#: A pooler's error message for `options` in the URL, unless it ignores them.
 _UNSUPPORTED: Final = "unsupported startup parameter"
 _POOLER: Final = (
     "PgBouncer does not pass on the `options` of the URL. Leave them out, and let the role have its schema:"
@@ -53,7 +53,7 @@ _LOCKED = "is locked by another process: close other programs that have it open 
 
 _SEARCH_PATH: Final = re.compile(r"(?:-c\s*|--)search_path=((?:\\.|[^\s\\])*)")
 
-#: SQLite's primary result code -> what to tell people.
+#: SQLite's primary result code -> explanation for people.
 _CAUSES: Final = {
     sqlite3.SQLITE_BUSY: _LOCKED,
     sqlite3.SQLITE_LOCKED: _LOCKED,
@@ -70,35 +70,35 @@ _CAUSES: Final = {
 
 
 class Guard(Protocol):
-    """Knows whether this process may write. What it raises keeps the transaction from being committed."""
+    """Checks whether this process may write. An exception prevents the transaction's commit."""
 
     def check(self, connection: Connection) -> None:
-        """Look, at the beginning of a transaction that writes."""
+        """Check at the start of a write transaction."""
 
     def check_connection(self, connection: Connection) -> None:
-        """Look on a new connection, which may lead to another database by now."""
+        """Check a new connection, which may lead to a different database."""
 
 
 class Database:
-    """A connection that opens itself when it is needed. Used from one thread only.
+    """A connection opened on demand. For use in one thread only.
 
     Parameters
     ----------
     url : str
         A SQLAlchemy URL of SQLite or PostgreSQL.
     journal_mode : {"wal", "delete"} or None
-        SQLite's; where the file system refuses ``wal``, or machines share it, ``delete`` is taken. ``None`` leaves what
-        the file has.
+        SQLite's; on file systems that refuse ``wal`` or are shared between machines, ``delete`` is used. ``None`` keeps
+        the file's.
     busy_timeout : float
         How long to wait for another process's lock, in seconds.
     on_connect : function
         Called with each new connection, in a transaction, after the tables are up to date.
     tenant : str or None
-        The user of a JupyterHub to whom the database has to belong; ``None`` if it may belong to anybody.
+        The JupyterHub user to whom the database must belong; ``None`` for anybody.
     brings_up_to_date : bool
-        Whether a new connection brings the tables up to date; if not, that is left to others.
+        Whether new connections upgrade the tables; otherwise, that is left to others.
     guard : Guard or None
-        Says at the beginning of each transaction that writes whether this process may.
+        Checks at the start of each write transaction whether this process may write.
 
     Raises
     ------
@@ -109,7 +109,7 @@ class Database:
     ----------
     path : Path or None
         SQLite's file; ``None`` if there is none.
-    is_remote : bool
+    Whether a database server hosts it, on which each open connection uses memory.
         Whether a database server keeps it: there, each open connection takes up memory.
     """
 
@@ -146,20 +146,20 @@ class Database:
 
     @contextmanager
     def transaction(self, *, write: bool, durable: bool = True) -> Iterator[Connection]:
-        """Give the connection inside a transaction; what was written outlives this process when the block is left.
+        """Yield the connection within a transaction; on exit, the changes survive this process.
 
         Parameters
         ----------
         write : bool
             Whether the block writes.
         durable : bool
-            Whether what was written is on the disk, too, so that it outlives the machine. If not, `sync` sees to that,
-            or the next transaction that is durable. SQLite's write-ahead log alone makes the difference.
+            Whether the changes are also on disk, and so survive the machine. If not, `sync` or the next durable
+            transaction writes them. It makes a difference only for SQLite's write-ahead log.
 
         Raises
         ------
         StorageError
-            Nothing of the block was written, unless the file was taken away meanwhile.
+            Nothing was written, unless the file was removed meanwhile.
         """
         try:
             connection = self._open()
@@ -175,11 +175,11 @@ class Database:
             raise self._storage_error(error) from error
         except (SQLAlchemyError, sqlite3.Error, OSError, ImportError) as error:
             if self.path is not None or (isinstance(error, DBAPIError) and error.connection_invalidated):
-                self.close()  # whatever state it is in, the next transaction starts with a new one
+                self.close()  # whatever its state, the next transaction opens a new one
             raise self._storage_error(error) from error
 
     def sync(self) -> None:
-        """Write to the disk what transactions wrote that were not durable.
+        """Write the changes of transactions that were not durable to disk.
 
         Raises
         ------
@@ -191,7 +191,7 @@ class Database:
             # SQLite has no call for it. Its locks are on the other files, so opening and closing this one loses none.
             log_file = os.open(f"{self.path}-wal", os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
         except FileNotFoundError:
-            return  # it was taken over into the database, which syncs
+            return  # it was merged into the database, which syncs
         except OSError as error:
             raise self._storage_error(error) from error
         try:
@@ -202,7 +202,7 @@ class Database:
             os.close(log_file)
 
     def close(self) -> None:
-        """Close the connection; the next transaction opens it again."""
+        """Close the connection; the next transaction reopens it."""
         connection, self._connection = self._connection, None
         if connection is not None:
             try:
@@ -223,7 +223,7 @@ class Database:
         return self._connection
 
     def _connect(self) -> Connection:
-        engine = self._engine = self._engine or self._make_engine()  # the next connection knows what this one learned
+        engine = self._engine = self._engine or self._make_engine()  # the next connection uses what this one found out
         if self.path is not None:
             _make_private(self.path)
         connection = engine.connect()
@@ -244,7 +244,7 @@ class Database:
         return connection
 
     def _check_schema(self, connection: Connection) -> None:
-        """Refuse another schema than the URL names: a pooler may ignore that, and the tables would be everybody's."""
+        """Reject a schema other than the URL's: a pooler may ignore that, and the tables would be shared."""
         wanted = _schema_of(self._url)
         if wanted:
             found = str(connection.exec_driver_sql("SHOW search_path").scalar_one())
@@ -258,8 +258,8 @@ class Database:
             with connection.begin():
                 yield
             return
-        # Begun and committed with the driver, because each call waits for it. SQLAlchemy begins its own within, if one
-        # of its statements is run.
+        # Begun and committed through the driver, for speed. SQLAlchemy begins its own transaction within, if one of its
+        # statements is run.
         driver: Any = connection.connection.driver_connection
         driver.execute(self._begin_statement)
         try:
@@ -270,9 +270,9 @@ class Database:
             raise
 
     def _make_engine(self) -> Engine:
-        # An error's text goes to the log: without `hide_parameters` it would hold pieces of arguments.
+        # Error messages are logged: without `hide_parameters` they would contain arguments.
         if self._url.get_backend_name() != "sqlite":
-            # Behind PgBouncer, the next transaction may be at a connection that does not know what was prepared.
+            # With PgBouncer, the next transaction may use a connection without the prepared statements.
             options = {"prepare_threshold": None} if self._url.get_driver_name() == "psycopg" else {}
             return create_engine(self._url, poolclass=NullPool, hide_parameters=True, connect_args=options)
         engine = create_engine(
@@ -288,13 +288,13 @@ class Database:
             driver.execute(self._begin_statement)
 
     def _configure(self, connection: sqlite3.Connection, _record: object) -> None:
-        connection.isolation_level = None  # the driver begins nothing by itself: `_begin` does
-        connection.execute("PRAGMA auto_vacuum=INCREMENTAL")  # holds if the database is new: pages can be given back
+        connection.isolation_level = None  # the driver begins no transactions: `_begin` does
+        connection.execute("PRAGMA auto_vacuum=INCREMENTAL")  # takes effect in a new database: pages can be released
         mode = self._set_journal_mode(connection)
         connection.execute(f"PRAGMA journal_size_limit={_LOG_SIZE}")
         level = _SYNCHRONOUS.get(mode, "EXTRA")
         connection.execute(f"PRAGMA synchronous={level}")
-        self._synchronous = level if mode == "wal" else ""  # without the log, a commit that is not synced may do harm
+        self._synchronous = level if mode == "wal" else ""  # without the log, a commit without sync may corrupt it
 
     def _synchronize(self, connection: Connection, level: str) -> None:
         if level != self._synchronous:
@@ -317,7 +317,7 @@ class Database:
         return mode
 
     def _safe_journal_mode(self, wanted: JournalMode) -> JournalMode:
-        """Return the mode that does no harm where the file is: SQLite does not always refuse the other."""
+        """Return a journal mode that is safe for the file's location: SQLite does not always refuse unsafe ones."""
         shared = shared_file_system(self.path) if wanted == "wal" and self.path is not None else ""
         if not shared:
             return wanted
@@ -334,7 +334,7 @@ class Database:
             except sqlite3.OperationalError as error:
                 if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() >= deadline:
                     raise
-                # For this lock SQLite does not wait while another process writes; to begin a transaction it does.
+                # SQLite does not wait for this lock while another process writes, but does wait to begin a transaction.
                 connection.execute("BEGIN IMMEDIATE")
                 connection.execute("ROLLBACK")
             else:
@@ -365,7 +365,7 @@ class Database:
 
 
 def is_remote(url: str) -> bool:
-    """Whether the URL is of a database that can be out of reach while those who use it go on."""
+    """Whether the URL's database can become unreachable while its clients continue."""
     return _checked_url(url).get_backend_name() != "sqlite"
 
 
@@ -399,7 +399,7 @@ def _path_of(url: URL) -> Path | None:
 
 
 def _make_private(path: Path) -> None:
-    """Make the directory (0700) and the file (0600) before SQLite would, with the permissions of the umask."""
+    """Create the directory (0700) and the file (0600) before SQLite does, with the umask's permissions."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
     if path.stat().st_mode & 0o077:

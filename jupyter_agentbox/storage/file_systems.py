@@ -1,4 +1,4 @@
-"""Whether a file is on a file system that machines share: there, what they map of it is not the same for all."""
+"""Detects file systems shared between machines, on which memory-mapped files are not coherent."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 from typing import Final
 
-#: Types of Linux's file systems on which SQLite's write-ahead log is not safe between machines, or not at all.
+#: Linux file system types on which SQLite's write-ahead log is unsafe between machines, or does not work.
 _SHARED: Final = frozenset(
     {
         *(
@@ -33,18 +33,18 @@ _ESCAPE: Final = re.compile(r"\\([0-7]{3})")
 
 
 def shared_file_system(path: Path, mounts: str | None = None) -> str:
-    """Return the type of the file system of a path if several machines share it; empty if not, or if that is not known.
+    """Return the type of a path's file system if it is shared between machines; empty if not, or unknown.
 
     Parameters
     ----------
     path : Path
-        A file or directory, which may be missing.
+        A file or directory, which need not exist.
     mounts : str, optional
-        What ``/proc/self/mountinfo`` says; by default it is read.
+        Contents of ``/proc/self/mountinfo``; read by default.
     """
     try:
         text = _MOUNTS.read_text("utf-8", "surrogateescape") if mounts is None else mounts
-    except OSError:  # no Linux
+    except OSError:  # not Linux
         return ""
     place = os.path.realpath(path)
     found = ("", "")
@@ -55,6 +55,6 @@ def shared_file_system(path: Path, mounts: str | None = None) -> str:
             continue
         point = _ESCAPE.sub(lambda code: chr(int(code[1], 8)), fields[4])
         is_above = place == point or place.startswith(point.rstrip("/") + "/")
-        if is_above and len(point) >= len(found[0]):  # of two at one place, the later one lies over the other
+        if is_above and len(point) >= len(found[0]):  # of two mounts at one point, the later one is on top
             found = (point, after.split(" ")[0])
     return found[1] if found[1] in _SHARED else ""

@@ -1,4 +1,4 @@
-"""Grants as rows, and as the rows of requests name them."""
+"""Conversion of grants to rows, and to references in the rows of requests."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from jupyter_agentbox.exceptions import StorageError
 
 from .json_text import dump_json, text_key
 
-#: Fields of a grant whose values are JSON as they are.
+#: Fields of a grant that are JSON without conversion.
 _PLAIN: Final = (
     "id",
     "server",
@@ -63,12 +63,12 @@ def grant_row(grant: Grant, *, owner: str) -> dict[str, Any]:
 
 
 def grant_from_row(row: Any) -> Grant:
-    """Return the grant of a row.
+    """Return the grant in a row.
 
     Raises
     ------
     StorageError
-        If it is damaged.
+        If the row is damaged.
     """
     try:
         value = json.loads(row.content)
@@ -89,7 +89,7 @@ def grant_from_row(row: Any) -> Grant:
 
 
 def grant_use_to_json(use: GrantUse) -> dict[str, Any]:
-    """Return how a row of a request names a grant."""
+    """Return a reference to a grant, for a request's row."""
     return {
         "id": use.id,
         "scope": use.scope.value,
@@ -100,7 +100,7 @@ def grant_use_to_json(use: GrantUse) -> dict[str, Any]:
 
 
 def grant_use_from_json(value: Mapping[str, Any]) -> GrantUse:
-    """Return the grant that a row of a request names."""
+    """Return the grant reference in a request's row."""
     return GrantUse(
         id=value["id"],
         scope=Scope(value["scope"]),
@@ -111,7 +111,7 @@ def grant_use_from_json(value: Mapping[str, Any]) -> GrantUse:
 
 
 def void_grant_to_json(voided: VoidGrant) -> dict[str, Any]:
-    """Return how a row of a request names a grant that no longer holds."""
+    """Return a reference to a void grant, for a request's row."""
     return {
         "grant": grant_use_to_json(voided.grant),
         "void": voided.void.value,
@@ -120,14 +120,14 @@ def void_grant_to_json(voided: VoidGrant) -> dict[str, Any]:
 
 
 def void_grant_from_json(value: Mapping[str, Any]) -> VoidGrant:
-    """Return the grant that no longer holds, of a row of a request."""
+    """Return the void grant reference in a request's row."""
     return VoidGrant(
         grant=grant_use_from_json(value["grant"]), void=Void(value["void"]), before=_tool_from_json(value["before"])
     )
 
 
 def reviewer_to_json(reviewer: Reviewer) -> dict[str, Any]:
-    """Return how a row names a reviewer."""
+    """Return a reviewer as stored in rows."""
     return {
         "name": reviewer.name,
         "via": reviewer.via.value,
@@ -139,14 +139,14 @@ def reviewer_to_json(reviewer: Reviewer) -> dict[str, Any]:
 
 
 def reviewer_from_json(value: Mapping[str, Any] | str) -> Reviewer:
-    """Return the reviewer whom a row names."""
-    if isinstance(value, str):  # rows of before have a name only
+    """Return the reviewer in a row."""
+    if isinstance(value, str):  # rows of earlier releases have only a name
         return Reviewer(name=value)
     return Reviewer(**{**value, "via": Via(value["via"]), "kind": ReviewerKind(value["kind"])})
 
 
 def _tool_to_json(tool: ToolDescription | None) -> str | None:
-    """Return a tool as text: in a text, no key of a server's own can be mistaken for one of the row's."""
+    """Return a tool as text, so that none of a server's keys can be mistaken for one of the row's."""
     return None if tool is None else dump_json(tool.to_json()).decode("utf-8", "surrogatepass")
 
 

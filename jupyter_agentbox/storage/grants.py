@@ -1,4 +1,4 @@
-"""Grants in the tables of the approval store: kept, counted and ended in the transactions of the requests."""
+"""Grants in the approval store's tables: stored, counted and ended in the transactions of requests."""
 
 from __future__ import annotations
 
@@ -34,40 +34,40 @@ _ADD: Final = grants.insert()
 
 
 def use_grant(connection: Connection, grant_id: str, at: datetime) -> bool:
-    """Count a use of a grant; say whether it had one left."""
+    """Count a use of a grant; return whether it had one left."""
     return execute(connection, _USE, {"sought": text_key(grant_id), "at": microseconds(at)}) == 1
 
 
 def give_use_back(connection: Connection, grant_id: str) -> None:
-    """Undo a use in the transaction that counted it."""
+    """Undo a use, in the transaction that counted it."""
     execute(connection, _GIVE_BACK, {"sought": text_key(grant_id)})
 
 
 def add_grant(connection: Connection, grant: Grant, *, owner: str) -> None:
-    """Keep a new grant."""
+    """Store a new grant."""
     execute(connection, _ADD, grant_row(grant, owner=owner))
 
 
 def end_grants(connection: Connection, ids: Sequence[str]) -> None:
-    """Remove grants."""
+    """Delete grants."""
     connection.execute(grants.delete().where(grants.c.id.in_([text_key(id) for id in ids])))
 
 
 def void_grant(connection: Connection, grant_id: str, void: Void) -> None:
-    """Note that a grant no longer holds; the first reason stays."""
+    """Mark a grant as void; the first reason is kept."""
     own = (grants.c.id == text_key(grant_id)) & grants.c.void.is_(None)
     connection.execute(grants.update().where(own).values(void=void.value))
 
 
 def end_grants_of_lost(connection: Connection, *, owner: str, is_gone: Callable[[str], bool]) -> None:
-    """Remove the grants for kernels of processes that are gone."""
+    """Delete the grants for kernels of processes that are gone."""
     owners = set(connection.scalars(select(grants.c.owner).where(grants.c.owner.is_not(None)).distinct()))
     gone = [each for each in owners - {owner} if is_gone(each)]
     connection.execute(grants.delete().where(grants.c.owner.in_(gone)))
 
 
 def read_grants(connection: Connection, *, owner: str) -> Sequence[Grant]:
-    """Return the grants for all kernels, and those of kernels of this process, the oldest first."""
+    """Return the grants for all kernels and those for this process's kernels, oldest first."""
     own = or_(grants.c.owner.is_(None), grants.c.owner == owner)
     found: list[Grant] = []
     for row in connection.execute(select(grants).where(own)):
