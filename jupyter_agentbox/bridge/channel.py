@@ -1,13 +1,13 @@
-"""One kernel's line: agentbox messages in from IOPub, answers out on the control channel.
+"""The link to one kernel over ZeroMQ: agentbox messages in from IOPub, answers out on the control channel.
 
-The line has a `Session` of its own with the kernel's key, because two clients that share a session object see each
-other's signatures as duplicates. Its IOPub socket subscribes to agentbox comms only, so that a cell's output never
-reaches it, whatever its size.
+The link has its own `Session` with the kernel's key, because two clients that share a session object see each other's
+signatures as duplicates. Its IOPub socket subscribes only to agentbox comms, so it never receives a cell's output,
+whatever its size.
 
-A kernel runs any code, and must not take the server's memory or time with what it sends. So a socket holds few messages
-of bounded size, and ZeroMQ makes the kernel's end wait, or drop what it cannot hold. A large message is read in a
-thread. A kernel that sends without end is read for half of the time at most, and not at all while it does not
-take its answers.
+A kernel runs any code, and must not exhaust the server's memory or time with its messages. So a socket holds few
+messages of bounded size, and ZeroMQ makes the kernel's end wait or drop further ones. A large message is parsed in a
+thread. A kernel that sends continuously is read at most half of the time, and not at all while it does not accept its
+answers.
 """
 
 from __future__ import annotations
@@ -49,42 +49,42 @@ log = logging.getLogger(__name__)
 
 #: IOPub topics of comm messages are ``comm-<comm_id>``.
 _TOPIC = f"comm-{COMM_PREFIX}".encode()
-#: Messages that a socket holds for us, and bytes of a message's largest part. Together they bound what one kernel can
-#: make the server hold that was not read yet. ZeroMQ ends the connection at a larger part, for good: kernel sides send
-#: none, and code that does ends its own line.
+#: Maximum number of messages that a socket holds for us; below, the size of a message's largest part in bytes.
+#: Together they bound a kernel's unread data in the server. ZeroMQ closes the connection at a larger part,
+#: permanently: our kernel code sends none, and other code that does so cuts off its own kernel.
 _RECEIVED: Final = 4
 _LARGEST_PART: Final = MAX_MESSAGE + 1_000_000
-#: Messages that a socket holds for the kernel, however large; the rest waits in the outbox, where it is counted.
+#: Maximum number of messages that a socket holds for the kernel; the rest waits in the outbox, where it is counted.
 _SENT: Final = 4
-#: Bytes from which on a message is read, or written, in a thread.
+#: Size in bytes from which a message is parsed or serialised in a thread.
 _LARGE: Final = 100_000
-#: Bytes in the outbox from which on nothing is read from a kernel that does not take its answers.
+#: Size of the outbox in bytes from which a kernel that does not accept its answers is not read.
 _FULL: Final = 8_000_000
-#: Where a message's content is among its parts: after the signature and three headers.
+#: Index of a message's content among its parts: after the signature and three headers.
 _CONTENT: Final = 4
-#: Bytes of the longest comm id that is answered.
+#: Maximum length of a comm id that is answered, in bytes.
 _LONGEST_TOPIC: Final = 200
-#: Replies on control that are dropped after each message.
+#: How many replies on the control channel are dropped after each message.
 _MOST_DRAINED: Final = 10
-#: How many warnings about one kernel the log gets in how many seconds.
+#: Maximum number of logged warnings about one kernel; below, the period in seconds.
 _MOST_WARNINGS: Final = 5
 _WARN_AGAIN: Final = 60.0
-#: Seconds of reading without a pause after which a kernel has to wait as long as it took.
+#: Seconds of continuous reading after which a kernel has to wait as long as that took.
 _TURN: Final = 0.02
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Received:
-    """A message of a kernel side, read.
+    """A parsed message of a kernel.
 
     Parameters
     ----------
     comm_id : str
         The comm's id.
     data : JSON
-        What it says; nothing in it is checked.
+        The message, unvalidated.
     weight : int
-        Bytes of memory that it takes, about.
+        Its approximate size in memory, in bytes.
     """
 
     comm_id: str
@@ -97,7 +97,7 @@ Receive = Callable[[Received], None]
 
 
 def make_context() -> zmq.asyncio.Context:
-    """Return a context whose sockets hold little for a kernel, and little from it."""
+    """Return a context whose sockets hold little data, in either direction."""
     context = zmq.asyncio.Context()
     context.setsockopt(zmq.RCVHWM, _RECEIVED)
     context.setsockopt(zmq.SNDHWM, _SENT)
@@ -112,13 +112,13 @@ class ZmqKernelChannel:
     Parameters
     ----------
     manager : KernelManager
-        The kernel's manager; only its connection information is used, and what started the kernel.
+        The kernel's manager; only its connection information and provisioner are used.
     context : zmq.asyncio.Context
-        From `make_context`, shared by all lines.
+        From `make_context`; shared by all links.
     receive : callable
         Called in the event loop for each message of an agentbox comm.
     on_failure : callable
-        Called if the line breaks, for a reason that is in the log.
+        Called if the link breaks; the log says why.
     """
 
     def __init__(
@@ -133,7 +133,7 @@ class ZmqKernelChannel:
         self._warnings = Rate(_MOST_WARNINGS, _WARN_AGAIN)
         self._session = Session(key=manager.session.key, signature_scheme=manager.session.signature_scheme, pack=pack)
         self._client = AsyncKernelClient(session=self._session, context=context)
-        # Not as arguments: traitlets would warn of those that it does not know, with the kernel's key in the warning.
+        # Not as arguments: traitlets would warn about unknown ones, including the kernel's key in the warning.
         self._client.load_connection_info(manager.get_connection_info())
         self._receive = receive
         self._iopub = cast(zmq.asyncio.Socket, self._client.connect_iopub())
@@ -151,25 +151,25 @@ class ZmqKernelChannel:
             in_background(self._speak(), what=what, on_failure=on_failure),
         ]
 
-    #: What the two ends send each other arrives as long as the line is there.
+    #: Messages arrive in both directions as long as the link exists.
     is_lossy = False
 
     @property
     def isolation(self) -> Isolation:
-        """The level that whatever started the kernel reached."""
+        """The level reached by whatever started the kernel."""
         return level_reached(self._manager)
 
     def send(self, comm_id: str, message: JsonObject) -> None:
-        """Queue a message for the kernel side that owns this comm."""
+        """Queue a message for the kernel's end of this comm."""
         if weight_of(message, most=_LARGE) >= _LARGE:
             self._put((comm_id, message), _FULL)
         else:
-            # Serialised here and not by `_speak`, so that who sends what cannot be sent is told.
+            # Serialised here and not in `_speak`, so that the caller gets the error of an invalid message.
             frames = self._serialize(comm_id, message)
             self._put(frames, sum(map(len, frames)))
 
     async def execute_silently(self, code: str) -> None:
-        """Queue code on the kernel's shell channel; no output, no history, no answer awaited."""
+        """Queue code on the kernel's shell channel, without output or history, and without waiting for the reply."""
         content = {
             "code": code,
             "silent": True,
@@ -186,7 +186,7 @@ class ZmqKernelChannel:
             shell.close()
 
     async def close(self) -> None:
-        """Hang up."""
+        """Close the link."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -200,21 +200,21 @@ class ZmqKernelChannel:
             frames = await self._iopub.recv_multipart()
             began = time.monotonic()
             if began - paused_at >= busy:
-                busy = 0.0  # it was quiet for as long as it was busy
+                busy = 0.0  # it was idle for as long as it was busy
             size = sum(map(len, frames))
             received = self._read(frames) if size < _LARGE else await asyncio.to_thread(self._read, frames)
             if received is not None:
                 self._receive(received)
-            del frames, received  # while it waits for the next one, nothing is held
+            del frames, received  # nothing is held while waiting for the next one
             paused_at = time.monotonic()
             busy += paused_at - began
-            # A message that is there already is received without a pause: a kernel that floods must not stop the rest.
+            # Queued messages are received without a pause: a kernel that floods must not block the server.
             await asyncio.sleep(busy if busy >= _TURN else 0)
             if busy >= _TURN:
                 busy, paused_at = 0.0, time.monotonic()
 
     def _read(self, frames: Sequence[bytes]) -> Received | None:
-        """Read what a kernel sent. It runs the code under review, which can write anything to its sockets."""
+        """Parse a kernel's message. The kernel runs the code under review, which can write anything to its sockets."""
         try:
             _, parts = self._session.feed_identities(list(frames))
             content = cast(bytes, parts[_CONTENT])
@@ -234,7 +234,7 @@ class ZmqKernelChannel:
         return Received(comm_id=comm_id, data=data, weight=len(content) + VALUE_SIZE * values)
 
     def _refuse(self, frames: Sequence[bytes], error: TooLargeError) -> None:
-        """Tell the kernel side that its message was not taken, if it is known which one that was."""
+        """Tell the kernel that its message was refused, if it is known which one that was."""
         comm_id = bytes(frames[0]).removeprefix(b"comm-").decode("utf-8", "replace")
         if error.id is not None and len(comm_id) <= _LONGEST_TOPIC:
             self._loop.call_soon_threadsafe(self.send, comm_id, to_json(too_large(error)))
@@ -279,7 +279,7 @@ class ZmqKernelChannel:
             return self._serialize(comm_id, to_json(failure))
 
     async def _drain_control(self) -> None:
-        """Drop what the kernel answers on control; the link's answers come on IOPub."""
+        """Drop the kernel's replies on the control channel; the link's answers come on IOPub."""
         for _ in range(_MOST_DRAINED):
             if not await self._control.poll(0):
                 return
@@ -287,7 +287,7 @@ class ZmqKernelChannel:
 
 
 def check_size(size: int, content: bytes) -> int:
-    """Return how many values the content of a message has, given the message's size in bytes.
+    """Return the number of values in a message's content, given the message's size in bytes.
 
     Raises
     ------
@@ -303,5 +303,5 @@ def check_size(size: int, content: bytes) -> int:
 
 
 def pack(value: object) -> bytes:
-    """Return JSON in ASCII: a person's reason or a tool's text may hold a lone surrogate, which UTF-8 cannot."""
+    """Return JSON in ASCII: people's and tools' text may contain lone surrogates, which UTF-8 cannot encode."""
     return json.dumps(value, default=json_default, separators=(",", ":")).encode("ascii")

@@ -1,4 +1,4 @@
-"""Loads the kernel side in a kernel behind a gateway, whose environment is none of this server's."""
+"""Loads the kernel's end of the link in a kernel behind a gateway, whose environment is not this server's."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ except Exception:
 _LOAD: Final = in_kernel("import jupyter_agentbox\njupyter_agentbox.load_ipython_extension(get_ipython())")
 #: In one expression, so that it leaves no name in the user's namespace.
 _CODE: Final = f'exec({_TRY!r}, {{"load": {_LOAD!r}, "explain": {_EXPLAIN!r}, "get_ipython": get_ipython}})'
-#: How often it is tried, each time behind whatever cell runs just then.
+#: Maximum number of attempts, each queued behind the cell that is running.
 _MOST_TRIES: Final = 10
 _IS_LOADED: Final = '"jupyter_agentbox" in __import__("sys").modules'
 
@@ -53,13 +53,13 @@ _IS_LOADED: Final = '"jupyter_agentbox" in __import__("sys").modules'
 async def load_kernel_side(
     kernels: MultiKernelManager, manager: GatewayKernelManager, channel: GatewayKernelChannel
 ) -> None:
-    """Load ``%agentbox``, if it is a Python kernel; say in the log what to do where the package is missing."""
+    """Load ``%agentbox`` in a Python kernel; log what to do if the package is missing."""
     if not await _is_python(kernels, manager):
         return
     answer: JsonObject = {}
     for _ in range(_MOST_TRIES):
         answer = await channel.execute_silently(_CODE, {"loaded": _IS_LOADED})
-        if answer.get("status") != "aborted":  # as what waits behind a cell that fails is
+        if answer.get("status") != "aborted":  # like everything queued behind a failing cell
             break
     if _value(answer, "loaded") == "False":
         log.warning(
@@ -82,7 +82,7 @@ async def _is_python(kernels: Any, manager: GatewayKernelManager) -> bool:
 
 
 def _value(answer: Any, name: str) -> object:
-    """Return what an expression came to, as text. The kernel runs any code, and may have answered anything."""
+    """Return an expression's value as text. The kernel runs any code, and may have answered anything."""
     for key in ("user_expressions", name, "data", "text/plain"):
         answer = answer.get(key) if isinstance(answer, dict) else None
     return answer

@@ -1,4 +1,4 @@
-"""Knows that a kernel behind a gateway is being ended, before the gateway does it: Jupyter's manager does not say."""
+"""Detects the shutdown of a kernel behind a gateway before it happens, which Jupyter's manager does not report."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ from jupyter_server.gateway.managers import GatewayKernelManager
 
 
 def note_shutdowns(manager: GatewayKernelManager) -> None:
-    """Let a manager's `shutting_down` be true while it ends its kernel, as that of a local kernel's manager is.
+    """Make a manager's `shutting_down` true while it shuts down its kernel, as for local kernels.
 
-    A gateway interrupts the cell first, which withdraws its calls. They are not withdrawn by anyone: their kernel goes
-    away.
+    A gateway first interrupts the cell, which withdraws its calls. Nobody meant to withdraw them: their kernel ends.
     """
     ending: Any = manager
     ending.shutdown_kernel = _noting(manager, manager.shutdown_kernel)

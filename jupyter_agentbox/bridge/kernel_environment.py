@@ -10,16 +10,16 @@ from jupyter_client.multikernelmanager import MultiKernelManager
 
 
 def keep_credentials_out(kernels: MultiKernelManager, without: Callable[[Mapping[str, str]], dict[str, str]]) -> None:
-    """Let all kernels that this manager starts, or starts anew, be without what holds credentials.
+    """Remove credentials from the environment of all kernels that this manager starts or restarts.
 
-    Every kernel passes here, whatever classes of kernel managers and provisioners are configured, and before its
-    kernelspec's ``env`` is filled in, so that ``${OPENAI_API_KEY}`` there gives nothing. A value that a kernelspec has
-    itself is left.
+    Every kernel passes through here, whatever classes of kernel managers and provisioners are configured, before its
+    kernelspec's ``env`` is expanded, so that ``${OPENAI_API_KEY}`` there expands to nothing. Literal values in a
+    kernelspec are kept.
 
     Parameters
     ----------
     kernels : MultiKernelManager
-        The server's kernels. Its own environment stays as it is.
+        The server's kernels. Its own environment is unchanged.
     without : callable
         Returns an environment without credentials.
     """
@@ -29,11 +29,11 @@ def keep_credentials_out(kernels: MultiKernelManager, without: Callable[[Mapping
 
     def start_without(kernel_name: str | None, kwargs: dict[str, Any]) -> Any:
         env = kwargs.get("env")
-        kwargs["env"] = without(os.environ if env is None else env)  # also that of each restart
+        kwargs["env"] = without(os.environ if env is None else env)  # also for each restart
         return pre_start_kernel(kernel_name, kwargs)
 
     def update_without(*, kernel_id: str, env: dict[str, str]) -> None:
-        """Take what the next start adds: all of the server's environment, when a notebook is renamed."""
+        """Handle additions for the next start: all of the server's environment, when a notebook is renamed."""
         update_env(kernel_id=kernel_id, env=without(env))
 
     manager.pre_start_kernel = start_without

@@ -1,4 +1,4 @@
-"""Whether a server can start kernels whose outputs are guarded, or runs one: sandboxed ones, and those elsewhere."""
+"""Whether a server can start or runs kernels whose outputs are guarded: sandboxed and remote ones."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from .isolation import IsolationLookup
 
 
 class SandboxedKernels:
-    """The kernels of a server that are not the user, those that may come among them: what they show is guarded.
+    """The server's kernels whose outputs are guarded, because they are not the user's own.
 
     Parameters
     ----------
     specs : KernelSpecManager
-        The server's.
+        The server's kernelspecs.
     kernels : MultiKernelManager
-        The server's.
+        The server's kernels.
     with_remote : bool
-        Whether those behind a gateway, or on another machine, are among them.
+        Whether kernels behind a gateway, or on another machine, are included.
     """
 
     def __init__(self, specs: KernelSpecManager, kernels: MultiKernelManager, *, with_remote: bool = True) -> None:
@@ -37,7 +37,7 @@ class SandboxedKernels:
         self._levels = IsolationLookup(kernels)
 
     def exist(self) -> bool:
-        """Whether a kernelspec names the sandbox's provisioner, or a kernel runs that it started."""
+        """Whether a kernelspec uses the sandbox's provisioner, or a kernel that it started is running."""
         return self._have_specs() or any(
             self._levels.level_of(kernel_id) not in self._others for kernel_id in self._kernels.list_kernel_ids()
         )

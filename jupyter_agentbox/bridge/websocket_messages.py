@@ -1,9 +1,9 @@
-"""A kernel's messages as a websocket of its gateway carries them: which ones are for us, and how they are read.
+"""Parsing of a kernel's messages on its gateway's WebSocket, and selection of those for us.
 
-A websocket brings everything that a kernel publishes. What a message is stands at its beginning, so that the rest of
-what is not for us is neither kept nor parsed. Two forms exist: `v1.kernel.websocket.jupyter.org`, whose parts follow
-each other in bytes, and JSON, which older gateways speak. Nothing in a message is trusted: the kernel, which runs the
-code under review, wrote all of it but the name of its channel.
+A WebSocket carries everything that a kernel publishes. A message's type is at its beginning, so messages for others
+need not be stored or parsed. There are two formats: `v1.kernel.websocket.jupyter.org`, with concatenated binary parts,
+and JSON, for older gateways. Messages are untrusted: the kernel, which runs the code under review, wrote all of each
+message but the name of its channel.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from jupyter_agentbox.core.calls import JsonObject
 from jupyter_agentbox.protocol.messages import COMM_PREFIX, MAX_MESSAGE
 from jupyter_agentbox.protocol.sizes import MAX_VALUES, count_values
 
-#: The subprotocol that is asked for; a gateway that does not know it speaks JSON.
+#: The requested subprotocol; a gateway that does not support it uses JSON.
 V1: Final = "v1.kernel.websocket.jupyter.org"
-#: Bytes at a message's beginning by which it is told apart. Kernels' own headers have some 300.
+#: How many bytes at its beginning identify a message. Kernels' own headers have some 300.
 HEAD_SIZE: Final = 4096
-#: Bytes of the largest message of a link; headers and JSON's form come to its content.
+#: Maximum size of a link's message, in bytes, with allowance for headers and JSON escapes.
 LARGEST: Final = MAX_MESSAGE + 1_000_000
-#: Bytes of the largest message of another kind that is read.
+#: Maximum size of other messages that are read, in bytes.
 _SMALL: Final = 20_000
-#: What is read, by its channel and its type, and the most bytes that it may have.
+#: Maximum size in bytes of the messages that are read, by channel and type.
 _READ: Final = {
     ("iopub", "comm_msg"): LARGEST,
     ("iopub", "comm_open"): LARGEST,
@@ -35,27 +35,27 @@ _READ: Final = {
     ("shell", "execute_reply"): _SMALL,
 }
 _TYPE: Final = re.compile(rb'"msg_type": ?"([a-z_]{1,20})"')
-#: Where the id of a comm stands in the content of its message: before the data or after it.
+#: How far from either end of a message's content the comm id is, before or after the data.
 _ENDS: Final = 400
 _PREFIX: Final = f'"{COMM_PREFIX}'.encode()
-#: Offsets in the first form: where channel, header, parent, metadata and content begin, and where the content ends.
+#: Offsets in the first format: the starts of channel, header, parent, metadata and content, and the content's end.
 _FEWEST_OFFSETS: Final = 6
-#: More are of a message with many buffers, which none of ours has.
+#: Messages with more have many buffers, which ours do not.
 _MOST_OFFSETS: Final = 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Message:
-    """What is read of a message.
+    """The parsed part of a message.
 
     Parameters
     ----------
     kind : str
-        Its type, as in Jupyter's protocol.
+        Its type in Jupyter's protocol.
     parent_id : str
         The id of the message that it answers.
     content : bytes
-        JSON, not parsed.
+        Unparsed JSON.
     """
 
     kind: str
@@ -64,11 +64,11 @@ class Message:
 
 
 class UnreadableError(ValueError):
-    """A message that is not one of Jupyter's."""
+    """The message is not one of Jupyter's."""
 
 
 def most_bytes(head: bytes, *, is_v1: bool) -> int:
-    """Return how large a message that begins like this may be to be read; 0 if it is not for us at all."""
+    """Return the size up to which a message with this beginning is read; 0 if it is not for us."""
     channel, kind = _told_v1(head) if is_v1 else _told_json(head)
     if channel is not None:
         return _READ.get((channel, kind), 0)
@@ -76,12 +76,12 @@ def most_bytes(head: bytes, *, is_v1: bool) -> int:
 
 
 def read(data: bytes, *, is_v1: bool) -> Message | None:
-    """Read a message; ``None`` if it is not for us after all.
+    """Parse a message; return ``None`` if it turns out not to be for us.
 
     Raises
     ------
     UnreadableError
-        If it is none of Jupyter's.
+        If it is not one of Jupyter's.
     """
     try:
         return _read_v1(data) if is_v1 else _read_json(data)
@@ -90,23 +90,23 @@ def read(data: bytes, *, is_v1: bool) -> Message | None:
 
 
 def is_of_a_link(content: bytes) -> bool:
-    """Say whether the content of a comm's message may be one of a kernel side, without reading it."""
+    """Whether a comm message's content may be a kernel's agentbox message, judging without parsing."""
     return _PREFIX in content[:_ENDS] or _PREFIX in content[-_ENDS:]
 
 
 def write(channel: str, kind: str, content: bytes, *, id: str, session: str, date: str, is_v1: bool) -> bytes:
-    """Return a message to a kernel.
+    """Serialise a message to a kernel.
 
     Parameters
     ----------
     channel, kind : str
-        Where it goes, and its type.
+        Its channel and type.
     content : bytes
         JSON in ASCII.
     id, session, date : str
-        For its header; the date as ISO 8601.
+        For the header; the date in ISO 8601.
     is_v1 : bool
-        In which form.
+        Whether to use the first format.
     """
     fields = {"msg_id": id, "msg_type": kind, "session": session, "username": "", "date": date, "version": "5.3"}
     header = json.dumps(fields).encode()
@@ -122,12 +122,12 @@ def write(channel: str, kind: str, content: bytes, *, id: str, session: str, dat
 
 
 def comm_content(content: bytes) -> JsonObject:
-    """Parse the content of a comm's message.
+    """Parse the content of a comm message.
 
     Raises
     ------
     UnreadableError
-        If it is no JSON object.
+        If it is not a JSON object.
     """
     try:
         value = json.loads(content)
@@ -139,7 +139,7 @@ def comm_content(content: bytes) -> JsonObject:
 
 
 def execution_state(message: Message) -> str | None:
-    """Return what a status message says of its kernel."""
+    """Return the execution state in a status message."""
     state = comm_content(message.content).get("execution_state")
     return state if isinstance(state, str) else None
 
@@ -153,13 +153,13 @@ def _told_v1(head: bytes) -> tuple[str | None, str]:
 
 
 def _told_json(head: bytes) -> tuple[str | None, str]:
-    """Return the type only: the channel stands at the end."""
+    """Return the type only: the channel is at the end."""
     found = _TYPE.search(head)
     return None, "" if found is None else found[1].decode()
 
 
 def _offsets(data: bytes) -> list[int]:
-    """Return the places of the parts, none if they cannot be: in order and, as far as is known, within the message."""
+    """Return the offsets of the parts; empty if they are invalid: not in order, or known to be outside the message."""
     count = int.from_bytes(data[:8], "little")
     if not _FEWEST_OFFSETS <= count <= _MOST_OFFSETS or len(data) < 8 * (1 + count):
         return []

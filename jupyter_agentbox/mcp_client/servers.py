@@ -30,30 +30,30 @@ from .server import ManagedServer, import_connections
 from .sign_ins import SignIns
 
 _log = logging.getLogger(__name__)
-#: Seconds within which a call that is described takes the configuration as it was then; a later one looks again.
+#: How long, in seconds, a call after a description reuses its configuration; a later one checks again.
 _DESCRIBED: Final = 0.05
 
 
 class McpServers:
-    """Runs tools on the configured servers (the ports `ToolCatalog` and `ToolCaller`).
+    """Runs tools on the configured servers (implements `ToolCatalog` and `ToolCaller`).
 
-    The configuration is looked at on every use, and once for a tool that is described and called at once: a server
-    whose entry changed is stopped and starts anew on its next use, the others are left alone.
+    The configuration is checked on every use, and once for a tool that is described and then called at once: a server
+    whose entry changed is stopped, and restarts on its next use; the others are unaffected.
 
     Parameters
     ----------
     source : ConfigurationSource
-        Says which servers there are.
+        Source of the configured servers.
     limits : ServerLimits
-        What each server may use, and where it starts.
+        Resource limits and default working directory of each server.
     on_change : callable
         Called when a server's status, its tools or the configuration changed.
     on_log : callable
-        Gets a server's name and what it logs by a notification. Untrusted text.
+        Called with a server's name and its log notification. Untrusted text.
     clock : callable
-        Returns seconds, monotonic.
+        Monotonic clock, in seconds.
     sign_ins : SignIns, optional
-        What people's sign-ins gave; without it, nobody can sign in to a server.
+        People's sign-ins; without it, nobody can sign in to a server.
     hub_service : str
         The address of the Hub service, whose word on who approved a call counts; empty for none.
     """
@@ -84,17 +84,17 @@ class McpServers:
         self._is_closed = False
 
     def servers(self) -> Sequence[ServerStatus]:
-        """Return all configured servers, running or not, in the order of the configuration."""
+        """Return all configured servers, running or not, in configuration order."""
         self._reload()
         return tuple(server.status for server in self._servers.values())
 
     def problems(self) -> Sequence[ConfigurationProblem]:
-        """Return what is wrong with the configuration files."""
+        """Return the problems in the configuration files."""
         self._reload()
         return self._loaded.problems
 
     def known_tools(self, server: str) -> Sequence[ToolDescription] | None:
-        """Return the server's tools as it listed them last; ``None`` if it has not yet. Starts nothing.
+        """Return the server's tools as last listed; ``None`` if not listed yet. Starts nothing.
 
         Raises
         ------
@@ -104,7 +104,7 @@ class McpServers:
         return None if known is None else tuple(known.values())
 
     async def list_tools(self, server: str) -> Sequence[ToolDescription]:
-        """Return the server's tools; starts it if need be.
+        """Return the server's tools, starting it if necessary.
 
         Raises
         ------
@@ -113,7 +113,7 @@ class McpServers:
         return tuple((await self._server(server).tools()).values())
 
     async def describe(self, server: str, tool: str) -> ToolDescription:
-        """Return one tool; starts the server if need be.
+        """Return a tool's description, starting the server if necessary.
 
         Raises
         ------
@@ -128,7 +128,7 @@ class McpServers:
             raise UnknownToolError(f"the server `{server}` has no tool `{tool}`{did_you_mean(tool, tools)}") from None
 
     def trust_key(self, name: str) -> str:
-        """Return what a server is started with or reached at, as a hash; empty if there is none of this name."""
+        """Return a server's trust key; empty if there is no server of this name."""
         self._reload()
         server = self._servers.get(name)
         return "" if server is None else server.trust_key
@@ -136,7 +136,7 @@ class McpServers:
     async def call_tool(self, call: ToolCall, *, listener: CallListener | None = None) -> ToolResult:
         """Run the call once. Cancelling the task cancels the call on the server.
 
-        The time that it may take starts here; what a person needed to approve it has passed before.
+        Its timeout starts here, after a person has approved it.
 
         Raises
         ------
@@ -145,12 +145,12 @@ class McpServers:
         UnknownServerError, UnknownToolError, ServerConfigurationError, ToolServerError, ToolCallInterruptedError
             A tool that fails by itself does not raise: its result has `is_error`.
         """
-        check_is_json(call.arguments)  # what is not JSON, the SDK would alter without a word
+        check_is_json(call.arguments)  # the SDK would silently alter what is not JSON
         server = self._described(call.server) or self._server(call.server)
         return await server.call_tool(call, listener)
 
     async def restart(self, name: str) -> ServerStatus:
-        """Stop the server and start it now, whatever happened before; return how that went.
+        """Stop and start the server now, regardless of earlier failures; return its status.
 
         Raises
         ------
@@ -162,7 +162,7 @@ class McpServers:
         return server.status
 
     async def start(self, name: str) -> ServerStatus:
-        """Start the server now, whatever happened before, unless it runs; return how that went.
+        """Start the server now, unless it is running, regardless of earlier failures; return its status.
 
         Raises
         ------
@@ -174,7 +174,7 @@ class McpServers:
         return server.status
 
     async def stop(self, name: str) -> ServerStatus:
-        """Stop the server, which interrupts its running calls; it starts anew on its next use.
+        """Stop the server, which interrupts its running calls; it restarts on its next use.
 
         Raises
         ------
@@ -185,13 +185,13 @@ class McpServers:
         return server.status
 
     def http_server(self, name: str) -> HttpServer:
-        """Return a server to which people may sign in.
+        """Return a server that supports sign-in.
 
         Raises
         ------
         UnknownServerError
         ServerConfigurationError
-            If it is a process, or cannot be used as it is configured.
+            If it is a local process, or its configuration is unusable.
         """
         configuration = self._server(name).configuration
         if isinstance(configuration, HttpServer):
@@ -211,21 +211,21 @@ class McpServers:
         server.signed_out()
 
     async def stop_all(self) -> None:
-        """Stop all servers, all at the same time; each starts anew on its next use."""
+        """Stop all servers concurrently; each restarts on its next use."""
         await asyncio.gather(*(server.stop() for server in self._servers.values()))
 
     async def stop_idle(self) -> None:
-        """Stop the programs that nobody used for `ServerLimits.idle_timeout`; each starts anew on its next use."""
+        """Stop programs that were unused for `ServerLimits.idle_timeout`; each restarts on its next use."""
         seconds = self._limits.idle_timeout
         if seconds is not None:
             await asyncio.gather(*(server.stop_if_idle(seconds) for server in self._servers.values()))
 
     async def preload(self) -> None:
-        """Import the SDK, in a thread. Optional: without it the first start of a server takes a second longer."""
+        """Import the SDK, in a thread. Optional: without it, the first start of a server takes a second longer."""
         await asyncio.to_thread(import_connections)
 
     async def aclose(self) -> None:
-        """Stop all servers, all at the same time. Takes a few seconds if some do not end by themselves."""
+        """Stop all servers concurrently. Takes a few seconds if some do not exit by themselves."""
         self._is_closed = True
         await asyncio.gather(*(server.stop(for_good=True) for server in self._servers.values()), *self._retiring)
 
@@ -278,7 +278,7 @@ class McpServers:
         try:
             self._on_change()
         except Exception:  # noqa: BLE001
-            # boundary: whoever listens must not be able to break a server's owner
+            # boundary: a listener's error must not affect a server's owner
             _log.exception("announcing a change of the MCP servers failed")
 
     def _retire(self, server: ManagedServer) -> None:
