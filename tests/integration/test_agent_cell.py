@@ -396,8 +396,8 @@ async def test_interrupt_while_a_person_is_asked(server: Server, model: MockMode
 @pytest.mark.parametrize(
     "waiting",
     [
-        "import time; print('begun', flush=True); time.sleep(60)",
-        "print('begun', flush=True)\nwhile True: pass",
+        "import time; print('begun'); time.sleep(60)",
+        "print('begun')\nwhile True: pass",
         "import asyncio; print('begun', flush=True)\nawait asyncio.sleep(60)",
         "import time; print('begun', flush=True)\ntry: time.sleep(60)\nexcept KeyboardInterrupt: pass",
     ],
@@ -435,7 +435,7 @@ async def test_interrupt_while_a_tool_of_the_code_waits(server: Server, model: M
 
 
 async def test_a_turn_that_is_stopped_elsewhere_breaks_off_its_code(server: Server, model: MockModelServer) -> None:
-    model.enqueue_tool_call(RUN_CODE, {"code": "import time\nprint('begun', flush=True)\ntime.sleep(60)"})
+    model.enqueue_tool_call(RUN_CODE, {"code": "import time\nprint('begun')\ntime.sleep(60)"})
 
     async with notebook_kernel(server, "stop.ipynb") as kernel:
         async with running(kernel, "%%agent --new\nGo") as cell:
@@ -499,7 +499,7 @@ async def test_the_end_of_the_kernel_interrupts_the_turn(server: Server, model: 
     assert turn["status"] == "interrupted"
 
 
-SLEEPS = "import time; print('begun', flush=True); time.sleep(60)"
+SLEEPS = "import time; print('begun'); time.sleep(60)"
 CALLS = "from jupyter_agentbox import tools; tools.shop.list_orders()"
 
 

@@ -55,7 +55,10 @@ class Sandboxed:
         return "".join(said).strip()
 
     async def begin(self, code: str) -> asyncio.Task[str]:
-        """Begin a cell that first prints a line; return when it has."""
+        """Begin a cell that first prints a line; return when it has.
+
+        Do not flush the line if you interrupt the cell: it can lose an interrupt in a flush, or stay busy after it.
+        """
         began = asyncio.Event()
         said: list[str] = []
 

@@ -123,7 +123,7 @@ async def test_kernel_without_a_path_gets_an_empty_directory_of_its_own(start: S
 
 async def test_interrupt_ends_the_cell_and_not_the_kernel(kernel: Sandboxed) -> None:
     await kernel.run("kept = 41")
-    cell = await kernel.begin("import time; print('go', flush=True); time.sleep(60)")
+    cell = await kernel.begin("import time; print('go'); time.sleep(60)")
     await kernel.manager.interrupt_kernel()
     assert await cell == "KeyboardInterrupt"
     assert await kernel.run("print(kept + 1)") == "42"
@@ -151,7 +151,7 @@ async def test_interrupt_waits_for_no_supervisor(start: Start) -> None:
     async with start() as kernel:
         supervisors = [psutil.Process(process_of(kernel))]
         supervisors += supervisors[0].children()
-        cell = await kernel.begin("import time; print('go', flush=True); time.sleep(60)")
+        cell = await kernel.begin("import time; print('go'); time.sleep(60)")
         for supervisor in supervisors:
             supervisor.suspend()
         try:

@@ -210,7 +210,7 @@ async def test_where_there_are_no_guardians_a_reaper_ends_it(start: Start, monke
     async with start() as kernel:
         started = children(beside=before)
         assert running("reaper", started)
-        cell = await kernel.begin("import time; print('go', flush=True); time.sleep(60)")
+        cell = await kernel.begin("import time; print('go'); time.sleep(60)")
         await kernel.manager.interrupt_kernel()
         assert await cell == "KeyboardInterrupt"
         assert await kernel.run("print(6 * 7)") == "42"

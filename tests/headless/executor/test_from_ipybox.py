@@ -159,7 +159,7 @@ async def test_an_error_has_what_the_code_gave_before(make_executor: Make) -> No
         assert [path.read_bytes() for path in caught.value.result.images] == [b"\x89PNG"]
         await executor.reset()
         pid = int((await executor.execute("import os; print(os.getpid())")).text or "")
-        stream = executor.stream("print('b', flush=True)\nwhile True: pass", chunks=True)
+        stream = executor.stream("print('b')\nwhile True: pass", chunks=True)
         assert await anext(stream) == CodeExecutionChunk("b\n")
         os.kill(pid, signal.SIGKILL)
         with pytest.raises(CodeExecutionError) as killed:

@@ -173,7 +173,7 @@ async def test_timeout_and_cancel_interrupt_what_runs_and_keep_the_state(executo
     assert (await executor.execute("kept + 1")).text == "42"
 
     items: list[Any] = []
-    async for item in executor.stream("print('go', flush=True)\nwhile True: pass", chunks=True):
+    async for item in executor.stream("print('go')\nwhile True: pass", chunks=True):
         items.append(item)
         if item.text.endswith("\n"):  # the line may come in two
             executor.cancel()

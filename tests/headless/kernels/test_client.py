@@ -133,7 +133,7 @@ async def test_attached_clients_share_a_kernel_and_leave_it_running(server: Serv
 
 async def test_a_kernel_that_runs_something_can_be_attached_to_and_interrupted(plain: Server) -> None:
     async with KernelClient(url=plain.url, token=plain.token) as owner:
-        text = owner.stream("print('begun', flush=True)\nwhile True: pass")
+        text = owner.stream("print('begun')\nwhile True: pass")
         assert await anext(text) == "begun\n"
         async with asyncio.timeout(TIMEOUT):
             async with KernelClient(url=plain.url, token=plain.token, kernel_id=owner.kernel_id) as other:
@@ -169,7 +169,7 @@ async def test_a_server_that_goes_away_is_an_error_at_once_and_reset_says_so(tmp
     server = await start_server(tmp_path, agentbox=False)
     client = KernelClient(url=server.url, token=server.token)
     await client.connect()
-    text = client.stream("print('begun', flush=True)\nwhile True: pass")
+    text = client.stream("print('begun')\nwhile True: pass")
     assert await anext(text) == "begun\n"
     await server.stop()
     async with asyncio.timeout(TIMEOUT):
