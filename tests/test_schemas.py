@@ -78,6 +78,7 @@ def test_the_schema_has_the_names_and_bounds_of_the_code() -> None:
         arguments={"x": 1},
         notebook="n",
         isolation=Isolation.SRT,
+        below=Isolation.BUBBLEWRAP,
         timeout=1.0,
         reason="r",
         groups=("g",),

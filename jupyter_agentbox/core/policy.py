@@ -70,7 +70,7 @@ class Rule:
     isolation : Isolation
         Limits the rule to kernels with at least this level of isolation.
     below : Isolation
-        Limits the rule to kernels with a lower level of isolation; ``NONE`` for no limit. Not available in files.
+        Limits the rule to kernels with a lower level of isolation; ``NONE`` for no limit. In files, only in a site's.
     timeout : float or None
         How long a call that this rule asks about waits for a decision, in seconds; ``None`` for the general setting.
     kernel_id : str or None

@@ -11,7 +11,7 @@ from .argument_conditions import problem_of
 from .audit_trail import ArgumentsKept, WhenDown
 from .calls import JsonValue
 from .globs import problem_of_pattern
-from .isolation import LADDER
+from .isolation import LADDER, Isolation
 from .located_json import Node, items, member
 from .policy import Effect
 from .site_policy import MORE, Feature, Lock
@@ -36,7 +36,7 @@ _APPROVERS_KEYS: Final = ("group", "count", "self", "delegates", "escalation")
 _ESCALATION_KEYS: Final = ("group", "after")
 _FILE_KEYS: Final = ("rules", "$schema")
 #: Additional keys of rules in a site's file.
-_SITE_RULE_KEYS: Final = ("groups",)
+_SITE_RULE_KEYS: Final = ("groups", "below")
 #: Additional keys of a site's file.
 SITE_KEYS: Final = ("features", "servers", "audit", "hub_policy")
 _SERVERS_KEYS: Final = ("allow", "deny")
@@ -192,6 +192,8 @@ class RuleChecker:
         self.check_keys(node, (*self._keys, *of_site), "a rule")
         self._check_choice(node, "effect", [effect.value for effect in Effect])
         self._check_choice(node, "isolation", [level.value for level in LADDER], needed=False)
+        sandboxes = [level.value for level in LADDER if level is not Isolation.NONE]
+        self._check_choice(node, "below", sandboxes, needed=False)
         tool = member(node, "tool")
         self.check_text(node, "server", MAX_PATTERN, missing=_hint(tool))
         self.check_text(node, "tool", MAX_PATTERN, missing="`tool` is missing")

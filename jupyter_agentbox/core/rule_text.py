@@ -158,6 +158,7 @@ def rule_from_json(entry: JsonObject, layer: Layer, path: str, line: int) -> Rul
         arguments=arguments if isinstance(arguments, dict) else {},
         notebook=notebook if isinstance(notebook, str) else None,
         isolation=Isolation(entry.get("isolation", Isolation.NONE)),
+        below=Isolation(entry.get("below", Isolation.NONE)),
         timeout=float(timeout) if isinstance(timeout, int | float) else None,
         groups=tuple(map(str, groups)) if isinstance(groups := entry.get("groups"), list) else (),
         approvers=_approvers(entry.get("approvers")),

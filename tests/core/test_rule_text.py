@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from jupyter_agentbox.core.calls import ToolCall
 from jupyter_agentbox.core.globs import problem_of_pattern
 from jupyter_agentbox.core.isolation import LADDER, Isolation
 from jupyter_agentbox.core.policy import Effect, Layer, Policy, Rule
@@ -183,6 +185,20 @@ def test_what_is_wrong_is_told_with_its_place(text: str, problems: list[str]) ->
 def test_an_isolation_is_one_of_the_levels() -> None:
     (problem,) = read(of(isolation="bubblewarp")).problems
     assert problem.message.endswith("did you mean `bubblewrap`?")
+
+
+def test_a_site_says_what_kernels_below_a_level_may_not_do() -> None:
+    text = write_text([{**BASE, "effect": "deny", "below": "landlock"}])
+    (rule,) = read(text, Layer.SITE).rules
+    call = ToolCall(server="shop", tool="list_orders", arguments={})
+    levels = (Isolation.NONE, Isolation.REMOTE, Isolation.SRT, Isolation.LANDLOCK, Isolation.BUBBLEWRAP)
+    denied = [rule.matches(replace(call, origin=replace(call.origin, isolation=level))) for level in levels]
+    assert denied == [True, True, True, False, False]
+
+
+def test_no_rule_is_for_kernels_below_none_and_no_user_writes_one() -> None:
+    for found in (read(of(below="none"), Layer.SITE), read(of(below="landlock"))):
+        assert len(found.problems) == 1
 
 
 def test_no_rule_asks_for_what_is_no_more_and_no_less_than_another_level() -> None:

@@ -231,7 +231,7 @@ def test_what_is_wrong_in_it_is_told_by_the_check(
 def test_rules_for_users_can_name_notebooks_isolation_and_groups(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    rule = {**DENY, "notebook": "work/*", "isolation": "landlock", "groups": ["students"]}
+    rule = {**DENY, "notebook": "work/*", "isolation": "landlock", "below": "bubblewrap", "groups": ["students"]}
     path = tmp_path / "policy.json"
     path.write_text(json.dumps({"rules": [], "local": {"hub": "h", "rules": [rule]}}))
     assert main([f"--policy={path}", "--check-config"]) == 0

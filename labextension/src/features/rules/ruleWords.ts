@@ -63,7 +63,7 @@ function conditionText(rule: IJsonObject, trans: TranslationBundle): string {
 }
 
 function placeTexts(rule: IJsonObject, trans: TranslationBundle): string[] {
-  const { notebook, isolation, timeout, groups } = rule;
+  const { notebook, isolation, below, timeout, groups } = rule;
   const texts: string[] = [];
   if (Array.isArray(groups)) {
     const names = groups.map(group => label(String(group), 80));
@@ -74,6 +74,9 @@ function placeTexts(rule: IJsonObject, trans: TranslationBundle): string[] {
   }
   if (typeof isolation === 'string') {
     texts.push(trans.__('in a kernel at the level %1 or above', isolation));
+  }
+  if (typeof below === 'string') {
+    texts.push(trans.__('in a kernel below the level %1', below));
   }
   if (timeout !== undefined && timeout !== null) {
     texts.push(trans.__('waiting %1 s at most', String(timeout)));

@@ -371,6 +371,12 @@ test('says for which groups of users a rule is', () => {
   expect(screen.getByText(/for members of students, guests/)).toBeTruthy();
 });
 
+test('says below which level of isolation a rule is for kernels', () => {
+  const rule = { ...effective[0], below: 'srt' };
+  show({ effective: [rule as IEffectiveRule] });
+  expect(screen.getByText(/in a kernel below the level srt/)).toBeTruthy();
+});
+
 test('names the version of the policy that the Hub service sent', () => {
   const sent = { hub: 'hub.example', expires_at: null, problem: null };
   show({ hub_policy: { ...sent, version: 7 } });
