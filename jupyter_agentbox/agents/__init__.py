@@ -1,1 +1,1 @@
-"""Agents: who writes code for a task, with a model or without, that runs after a person or a rule said yes."""
+"""Agents: generators of code, with or without a model, that runs once a person or a rule has approved it."""

@@ -1,11 +1,11 @@
-"""Whether what code left in `results` is what was expected of it."""
+"""Validation of the `results` of code against expectations."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any, Final
 
-#: Name of a type -> the types that JSON makes of it.
+#: Type name -> the Python types of its JSON values.
 _TYPES: Final[Mapping[str, tuple[type, ...]]] = {
     "bool": (bool,),
     "boolean": (bool,),
@@ -24,15 +24,15 @@ _TYPES: Final[Mapping[str, tuple[type, ...]]] = {
 
 
 def problem_of(results: object, expected: Mapping[str, Any]) -> str:
-    """Return what is wrong with the results; empty if nothing is.
+    """Return what is wrong with the results; empty if they are valid.
 
     Parameters
     ----------
     results : object
-        What the code left in `results`, as JSON.
+        The code's `results`, as JSON.
     expected : mapping
-        Key to a type, the name of a type, or a description. A key that is missing is no error: descriptions are for
-        who makes the code.
+        Key to a type, a type's name, or a description. A missing key is not an error: descriptions are for the
+        generator of the code.
     """
     if not isinstance(results, dict):
         return f"TypeError: `results` must be a dict, not {type(results).__name__}"
@@ -45,6 +45,6 @@ def problem_of(results: object, expected: Mapping[str, Any]) -> str:
 
 
 def _is_one_of(value: object, types: tuple[type, ...]) -> bool:
-    if isinstance(value, bool):  # which Python takes for a number
+    if isinstance(value, bool):  # which is a number in Python
         return bool in types
     return isinstance(value, types)

@@ -1,4 +1,4 @@
-"""A turn without a loop: the model writes code, it is analysed, asked about and run, and on an error written again."""
+"""A turn without a loop: the model writes code, which is analysed, approved and run, and rewritten on an error."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from .threads.limits import shortened
 from .threads.turns import Conversation, TurnRunner
 from .threads.usage_meter import LimitReachedError
 
-#: Characters of an output that the answer repeats.
+#: Maximum length of an output repeated in the answer, in characters.
 _OUTPUT: Final = 4_000
 _STATUSES: Final = {
     ItemStatus.COMPLETED: CodeStatus.SUCCEEDED,
@@ -38,14 +38,14 @@ _STATUSES: Final = {
 
 
 class GenerateRunner(TurnRunner):
-    """Works on one turn by the pipeline of `CodeService`: generate, analyse, ask, run; and again with what went wrong.
+    """Runs a turn with the pipeline of `CodeService`: generate, analyse, ask, run; and on an error, again.
 
-    Each piece of code is a code run of the turn, approved like all others; the answer says what the last one gave. How
-    many are written at most is `TurnLimits.attempts`.
+    Each piece of code is a code run of the turn, approved like any other; the answer contains the last one's output.
+    The maximum number of attempts is `TurnLimits.attempts`.
     """
 
     async def converse(self, prompt: str, conversation: Conversation) -> None:
-        """Take the request to its end, and answer."""
+        """Process the request to its end, and answer."""
         generator = _Generator(self, context=transcript(conversation.messages) if conversation.messages else "")
         conversation.messages.append(ModelRequest(parts=[UserPromptPart(prompt)]))
         await self.context.keep()
@@ -66,7 +66,7 @@ class GenerateRunner(TurnRunner):
 
 @dataclass(slots=True)
 class _Generator:
-    """Asks the turn's model for code. What ends the turn is kept in `failure`: the pipeline would try again."""
+    """Asks the turn's model for code. Keeps an error that ends the turn in `failure`: the pipeline would retry."""
 
     turn: GenerateRunner
     context: str
@@ -100,7 +100,7 @@ class _Runner:
         ended = await self.context.run(code, analysis)
         status = _STATUSES[ended.status]
         has_run = status in (CodeStatus.SUCCEEDED, CodeStatus.FAILED)
-        # What the code left in `results` is in the person's namespace, and shown: nobody here needs it.
+        # The code's `results` are in the person's namespace, and shown: they are not needed here.
         results: dict[str, Any] | None = {} if status is CodeStatus.SUCCEEDED else None
         return Execution(
             status=status,
@@ -113,7 +113,7 @@ class _Runner:
 
 
 def answer_of(result: CodeResult) -> str:
-    """Return what became of a request for code, in words for a person: what the code gave, or why there is nothing."""
+    """Return the result of a request for code, in words for a person: the code's output, or why there is none."""
     count = len(result.attempts)
     attempts = f" at attempt {count}" if count > 1 else ""
     if result.succeeded:

@@ -1,4 +1,4 @@
-"""Who makes code: the Protocol, and generators by name."""
+"""Code generators: their Protocol, and their lookup by name."""
 
 from __future__ import annotations
 
@@ -13,55 +13,54 @@ from .model_generator import ModelCodeGenerator
 from .requests import CodeRequest
 from .results import AttemptError
 
-#: Where packages say which generators they have: a name, and what makes one.
+#: Entry-point group of packages' generators: a name, and a factory.
 ENTRY_POINTS: Final = "jupyter_agentbox.code_generators"
-#: Names that no other package can take.
+#: Names reserved for the built-in generators.
 _BUILT_IN: Final = {"mock": MockCodeGenerator, "model": ModelCodeGenerator}
 
 
 @runtime_checkable
 class CodeGenerator(Protocol):
-    """Makes code for a task. Nothing has to be inherited.
+    """Generates code for a task. Inheriting from it is not necessary.
 
-    It can have a method ``get_generation_metadata()``, too, which returns a mapping that is kept with the attempt: the
-    model, tokens, what it cost.
+    An optional method ``get_generation_metadata()`` returns a mapping that is stored with the attempt, such as model,
+    tokens and cost.
     """
 
     async def generate_code(self, request: CodeRequest, error_chain: Sequence[AttemptError]) -> str:
-        """Return Python code that leaves what it found out in a dictionary `results`.
+        """Return Python code that stores its findings in a dictionary `results`.
 
         Parameters
         ----------
         request : CodeRequest
             The task.
         error_chain : sequence of AttemptError
-            What went wrong in the last two attempts, the older one first; empty for the first attempt.
+            The errors of the last two attempts, older first; empty for the first attempt.
 
         Raises
         ------
         CodeGeneratorConfigurationError
-            A person has to set something right, such as a key; it is not tried again. Any other error counts as an
-            attempt.
+            A person has to fix something, such as a key; it is not retried. Any other error counts as an attempt.
         """
 
 
 def create_code_generator(name: str, config: Mapping[str, Any] | None = None, **options: Any) -> CodeGenerator:
-    """Return a generator of code by its name.
+    """Create a code generator by name.
 
     Parameters
     ----------
     name : str
-        ``"mock"``, ``"model"``, or a name that an installed package has in the entry-point group
+        ``"mock"``, ``"model"``, or a name that an installed package registers in the entry-point group
         ``jupyter_agentbox.code_generators``.
     config : mapping, optional
-        Keyword arguments for whatever makes it.
+        Keyword arguments for the generator's factory.
     **options
-        More of them; they win.
+        Further keyword arguments, which take precedence.
 
     Raises
     ------
     CodeGeneratorConfigurationError
-        There is none of that name, it cannot be made, or what was made is no generator. It is a `ValueError`, too.
+        There is no such generator, creating it fails, or it has no `generate_code`. It is also a `ValueError`.
     """
     make = _BUILT_IN.get(name) or _load(name)
     try:

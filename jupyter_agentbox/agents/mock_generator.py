@@ -1,4 +1,4 @@
-"""A generator that does what a test says: no model, no network, the same every time."""
+"""A deterministic generator for tests, without model or network."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def read_channel(name):
     return channels[name]
 
 """
-#: Behaviour -> the code that it gives; `error_aware` has its own below.
+#: Behaviour -> its code; `error_aware` has its own below.
 _BEHAVIORS: Final[Mapping[str, str]] = {
     "success": """\
 from datetime import datetime
@@ -66,7 +66,7 @@ values = [1, 2, 3]
 results = {"mean": mean(values)}
 """,
 }
-#: What an error's text has -> the code that `error_aware` gives then; the first that fits.
+#: Text in an error -> the code with which `error_aware` responds; the first match applies.
 _REPAIRS: Final[Mapping[tuple[str, ...], str]] = {
     ("nameerror", "import", "modulenotfound"): """\
 from statistics import mean
@@ -95,24 +95,24 @@ results = {"status": "success", "value": 42, "message": "repaired"}
 class MockCodeGenerator:
     """A `CodeGenerator` for tests.
 
-    What it gives is, in this order, the sequence that was set, the code that was set, that of its behaviour.
+    It returns, in this order of precedence, the sequence that was set, the code that was set, or its behaviour's code.
 
     Parameters
     ----------
     behavior : str, optional
         ``"success"``, ``"syntax_error"``, ``"runtime_error"``, ``"missing_results"``, ``"channel_write"``,
-        ``"channel_read"``, ``"security_risk"``, or ``"error_aware"``, which fails at first and mends what errors name.
+        ``"channel_read"``, ``"security_risk"``, or ``"error_aware"``, which fails first and then fixes reported errors.
     model_config : mapping, optional
-        Kept, so that it can take the place of a generator that has one.
+        Stored only, for compatibility with other generators.
 
     Attributes
     ----------
     call_count : int
-        How often code was asked for.
+        Number of requests so far.
     last_request : CodeRequest or None
         The last request.
     last_error_chain : list of AttemptError
-        The errors that came with it.
+        The errors passed with it.
     static_code : str or None
         The code that was set.
     code_sequence : list of str
@@ -121,7 +121,7 @@ class MockCodeGenerator:
     Raises
     ------
     ValueError
-        If the behaviour is unknown.
+        If there is no such behaviour.
     """
 
     def __init__(self, behavior: str | None = None, *, model_config: Mapping[str, Any] | None = None) -> None:
@@ -136,12 +136,12 @@ class MockCodeGenerator:
         self.last_error_chain: list[Any] = []
 
     async def generate_code(self, request: CodeRequest, error_chain: Sequence[object]) -> str:
-        """Return the code that was set, or that of the behaviour.
+        """Return the code that was set, or the behaviour's.
 
         Raises
         ------
         CodeGeneratorConfigurationError
-            If nothing was set. It is a `ValueError`, too.
+            If nothing was set. It is also a `ValueError`.
         """
         self.call_count += 1
         self.last_request = request
@@ -159,21 +159,21 @@ class MockCodeGenerator:
         return _BEHAVIORS[self.behavior]
 
     def get_generation_metadata(self) -> dict[str, Any]:
-        """Return nothing: there is no model."""
+        """Return an empty mapping: there is no model."""
         return {}
 
     def set_code(self, code: str) -> None:
-        """Give this code from now on, in the place of a sequence."""
+        """Return this code from now on, instead of a sequence."""
         self.static_code = code
         self.code_sequence = []
 
     def set_code_sequence(self, code_list: Sequence[str]) -> None:
-        """Give one after the other, and the last one for ever, in the place of code that was set."""
+        """Return one after the other, and then keep returning the last one, instead of code that was set."""
         self.code_sequence = list(code_list)
         self.static_code = None
 
     def reset(self) -> None:
-        """Forget the calls, and begin a sequence anew. What was set stays."""
+        """Reset the calls, and restart a sequence. What was set is kept."""
         self.call_count = 0
         self.last_request = None
         self.last_error_chain = []

@@ -23,25 +23,25 @@ if TYPE_CHECKING:
 class ModelCodeGenerator:
     """A `CodeGenerator` that asks a language model.
 
-    It needs ``pip install "jupyter-agentbox[agent]"``, which is imported when it is first asked.
+    It requires ``pip install "jupyter-agentbox[agent]"``, which is imported on first use.
 
     Parameters
     ----------
     model : str
         ``openai:NAME`` (Responses), ``openai-chat:NAME`` (Chat Completions) or ``anthropic:NAME``.
     base_url : str, optional
-        The address of another server that speaks the maker's interface.
+        Base URL of a server that implements the provider's API.
     api_key : str, optional
-        The model's key; by default it is looked for as an `Agent` does.
+        The model's API key; by default it is looked up as for an `Agent`.
     instructions : str
-        What the model is told besides what it is always told, such as which libraries there are.
+        Instructions in addition to the standard ones, such as which libraries are available.
     timeout : float
-        Seconds that one answer may take.
+        Timeout of one answer, in seconds.
 
     Raises
     ------
     ValueError
-        If no model is named.
+        If `model` is empty.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class ModelCodeGenerator:
         CodeGeneratorConfigurationError
             The extra is not installed, the model's name or key is missing, or its server does not accept the key.
         CodeGenerationError
-            The model could not be asked now, or has not answered in time.
+            The model could not be reached, or did not answer in time.
         """
         client = await self._ready_client()
         from .model_questions import ask_model  # noqa: PLC0415  # what asks models is an extra, and slow to import
@@ -93,12 +93,12 @@ class ModelCodeGenerator:
         return self._client
 
     def get_generation_metadata(self) -> Mapping[str, Any]:
-        """Return the model, and what its last answer cost."""
+        """Return the model, and the cost of its last answer."""
         return dict(self._metadata)
 
 
 def _make_client(model: str, base_url: str | None, api_key: str | None) -> Model:
-    """Return the client of a model. Imports what asks models, which takes seconds: not for an event loop.
+    """Create a model's client. Imports the model libraries, which takes seconds: not for an event loop.
 
     Raises
     ------

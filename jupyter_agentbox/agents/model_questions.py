@@ -1,4 +1,4 @@
-"""One question to a model, without functions and without a conversation."""
+"""A single question to a model, without functions or conversation."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .threads.model_errors import text_of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelAnswer:
-    """What a model answered.
+    """A model's answer.
 
     Parameters
     ----------
@@ -36,9 +36,9 @@ async def ask_model(model: Model, question: str, *, instructions: str) -> ModelA
     Raises
     ------
     CodeGeneratorConfigurationError
-        Its server does not accept the key.
+        Its server rejects the key.
     CodeGenerationError
-        It could not be asked, or its answer is empty.
+        It could not be reached, or its answer is empty.
     """
     agent = Agent(model, instructions=instructions, output_type=str)
     try:

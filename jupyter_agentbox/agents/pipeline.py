@@ -1,4 +1,4 @@
-"""Generate, analyse, ask, run; and again with what went wrong, as often as may be."""
+"""Generate, analyse, ask, run; on an error, again with that error, up to a limit."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ log = logging.getLogger(__name__)
 
 
 class CodePipeline:
-    """Takes one request for code to its end.
+    """Processes one request for code to its end.
 
     Parameters
     ----------
     generator : CodeGenerator
-        Makes the code.
+        Generates the code.
     analyzer : Analyzer
-        Looks at it.
+        Analyses it.
     on_status : callable
         Called with each new status.
     """
@@ -46,14 +46,14 @@ class CodePipeline:
         self._attempts: list[Attempt] = []
 
     async def run(self, request: CodeRequest, runner: CodeRunner) -> CodeResult:
-        """Return what became of the request.
+        """Process a request and return its result.
 
         Parameters
         ----------
         request : CodeRequest
-            What is wanted.
+            The task for which code is generated.
         runner : CodeRunner
-            Asks, and runs what was approved.
+            Requests approval, and runs approved code.
         """
         for number in range(1, request.max_attempts + 1):
             attempt = await self._attempt(number, request, runner)
@@ -63,7 +63,7 @@ class CodePipeline:
         return self._end(self._attempts[-1].status)
 
     def cancel(self) -> CodeResult:
-        """Return what became of a request that somebody cancelled; how it had ended, if it had."""
+        """Return the result of a cancelled request, or its earlier result if it had already ended."""
         if self._status is not None and self._status.is_final:
             return self._end(self._status)
         number = len(self._attempts) + 1
@@ -83,7 +83,7 @@ class CodePipeline:
         except CodeGeneratorConfigurationError as error:
             return _failed(attempt, Stage.CONFIGURATION, str(error))
         except Exception as error:  # noqa: BLE001  # its text may have a key or a prompt, which no log may
-            # A boundary: the generator is not ours. Whatever it raises is an attempt that gave no code.
+            # A boundary: the generator is not ours. Any exception is an attempt without code.
             log.warning("attempt %d: the code generator raised %s", number, type(error).__name__)
             return _failed(attempt, Stage.GENERATION, f"{type(error).__name__}: {error}")
         if not _is_code(code):
@@ -108,7 +108,7 @@ class CodePipeline:
             metadata = tell() if callable(tell) else {}
             return dict(metadata or {})
         except Exception as error:  # noqa: BLE001  # its text may have a key or a prompt, which no log may
-            # A boundary: what a generator says of itself must not end what it made.
+            # A boundary: the generator's metadata must not invalidate its code.
             log.warning("the code generator's metadata cannot be read: %s", type(error).__name__)
             return {}
 
@@ -123,7 +123,7 @@ class CodePipeline:
 
 
 def _is_code(value: object) -> bool:
-    """Say whether a generator, which is not ours, gave text that is not blank."""
+    """Whether a generator, which is not ours, returned text that is not blank."""
     return isinstance(value, str) and bool(value.strip())
 
 

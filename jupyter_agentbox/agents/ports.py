@@ -1,4 +1,4 @@
-"""What the pipeline needs from outside, as Protocols."""
+"""Protocols for what the pipeline needs from outside."""
 
 from __future__ import annotations
 
@@ -11,35 +11,35 @@ from jupyter_agentbox.analysis.findings import Analysis
 
 from .results import CodeStatus
 
-#: Called with whether somebody is waited for now.
+#: Called with whether a decision is pending.
 Waiting = Callable[[bool], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Execution:
-    """What became of one piece of code, from its approval to its end.
+    """The execution of one piece of code, from approval to end.
 
     Parameters
     ----------
     status : CodeStatus
         ``succeeded`` or ``failed`` if it ran; else ``rejected``, ``expired``, ``blocked`` or ``cancelled``. Code that
-        failed and of which a call was refused has the status of that call.
+        failed because one of its calls was refused has the status of that call.
     error : str
-        What went wrong.
+        The error message.
     request_id : str or None
         The approval request.
     approved_code : str or None
-        What ran; ``None`` if nothing did.
+        The code that ran, if any did.
     analysis : Analysis or None
-        Of what ran, if that is another code than was asked for.
+        The analysis of the code that ran, if edited.
     results : object
-        What the code left in `results`, as JSON; ``None`` if nothing.
+        The code's `results`, as JSON; ``None`` if there are none.
     text : str or None
-        What it printed and showed, as text.
+        Printed and displayed output, as text.
     outputs : tuple of mapping
-        What it showed, as MIME bundles.
+        Displayed output, as MIME bundles.
     figures : tuple of Path
-        Its images.
+        Paths of its images.
     """
 
     status: CodeStatus
@@ -54,20 +54,20 @@ class Execution:
 
 
 class Analyzer(Protocol):
-    """Looks at code before it runs."""
+    """Analyses code before it runs."""
 
     async def analyze(self, code: str) -> Analysis:
-        """Return what is found in a piece of code."""
+        """Return the findings in a piece of code."""
 
 
 class CodeRunner(Protocol):
-    """Has code approved, and runs what was approved, once."""
+    """Requests approval of code, and runs the approved version, once."""
 
     async def run(self, code: str, analysis: Analysis, *, on_waiting: Waiting) -> Execution:
-        """Ask, and run if it may run. Cancelling the task withdraws the request or interrupts the code.
+        """Request approval, and run approved code. Cancelling the task withdraws the request or interrupts the code.
 
         Raises
         ------
         AgentBoxError
-            Nobody can be asked, or nothing can be run, until a person sets something right.
+            Nobody can be asked, or nothing can run, until a person fixes something.
         """

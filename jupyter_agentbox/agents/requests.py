@@ -1,4 +1,4 @@
-"""What code is wanted for."""
+"""Requests for code."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CodeRequest:
-    """A task for which code is to be made and run.
+    """A task for which code is generated and run.
 
     Parameters
     ----------
     user_query : str
-        What the person asked for, in their words.
+        The person's request, in their words.
     task_objective : str
-        What this piece of code has to achieve.
+        What this piece of code must achieve.
     expected_results : mapping
-        Keys that `results` should have, each with what it should be: a type, the name of one (``"float"``), or a
-        description. A value of another type than the one that is named is an error.
+        Expected keys of `results`, each with a type, a type's name (``"float"``), or a description. A value of a type
+        other than the named one is an error.
     max_attempts : int
-        How many pieces of code are made at most. One that cannot be made, is no Python, fails, or gives no `results`
-        counts like any other.
+        Maximum number of attempts. One without code, with invalid Python, with an error, or without `results` counts
+        like any other.
 
     Raises
     ------
@@ -36,6 +36,6 @@ class CodeRequest:
     max_attempts: int = 3
 
     def __post_init__(self) -> None:
-        value: object = self.max_attempts  # whatever a caller without types gives
+        value: object = self.max_attempts  # whatever an untyped caller passes
         if isinstance(value, bool) or not isinstance(value, int) or value < 1:
             raise ValueError(f"`max_attempts` must be a whole number of at least 1, not {value!r}")

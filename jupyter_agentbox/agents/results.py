@@ -1,6 +1,6 @@
-"""What became of a request for code: its statuses, its attempts, and the one type of result.
+"""The result of a request for code: its statuses and attempts, and the result type.
 
-`TRANSITIONS` has everything that can change a status. A pair that is not there raises.
+`TRANSITIONS` has all transitions of a status. Any other raises.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from jupyter_agentbox.exceptions import InvalidTransitionError
 
 
 class CodeStatus(str, Enum):
-    """Where a request for code stands. The first four pass, the others are final."""
+    """The status of a request for code. The first four are transient, the others final."""
 
     GENERATING = "generating"
     ANALYSING = "analysing"
@@ -31,21 +31,21 @@ class CodeStatus(str, Enum):
 
     @property
     def is_final(self) -> bool:
-        """Whether nothing can change it any more."""
+        """Whether the status can no longer change."""
         return self not in _PASSING
 
 
 _PASSING: Final = frozenset({CodeStatus.GENERATING, CodeStatus.ANALYSING, CodeStatus.WAITING, CodeStatus.RUNNING})
 _REFUSED: Final = frozenset({CodeStatus.REJECTED, CodeStatus.EXPIRED, CodeStatus.BLOCKED, CodeStatus.CANCELLED})
 
-#: Status -> what can follow. What went wrong and may be tried again leads to `GENERATING`; what was refused does not.
+#: Status -> possible successors. Errors that can be retried lead to `GENERATING`; refusals do not.
 TRANSITIONS: Final[Mapping[CodeStatus, frozenset[CodeStatus]]] = {
     CodeStatus.GENERATING: frozenset({CodeStatus.ANALYSING, CodeStatus.FAILED, CodeStatus.CANCELLED}),
-    # An analysis ends with a request: one that a person decides, or one that a rule has decided.
+    # An analysis ends with a request, decided by a person or a rule.
     CodeStatus.ANALYSING: frozenset(
         {CodeStatus.GENERATING, CodeStatus.WAITING, CodeStatus.RUNNING, CodeStatus.FAILED, *_REFUSED}
     ),
-    # A running piece of code waits whenever a call of it does.
+    # Running code waits whenever one of its calls does.
     CodeStatus.WAITING: frozenset(
         {CodeStatus.RUNNING, CodeStatus.GENERATING, CodeStatus.SUCCEEDED, CodeStatus.FAILED, *_REFUSED}
     ),
@@ -56,12 +56,12 @@ TRANSITIONS: Final[Mapping[CodeStatus, frozenset[CodeStatus]]] = {
 
 
 def step(before: CodeStatus, after: CodeStatus) -> CodeStatus:
-    """Return `after`, if it can follow.
+    """Return `after`, if it is a valid successor.
 
     Raises
     ------
     InvalidTransitionError
-        If it cannot.
+        If it is not.
     """
     if after not in TRANSITIONS.get(before, frozenset()):
         raise InvalidTransitionError(f"a code request with status `{before.value}` cannot become `{after.value}`")
@@ -69,7 +69,7 @@ def step(before: CodeStatus, after: CodeStatus) -> CodeStatus:
 
 
 class Stage(str, Enum):
-    """Where an attempt went wrong."""
+    """The stage at which an attempt failed."""
 
     CONFIGURATION = "configuration"
     GENERATION = "generation"
@@ -81,16 +81,16 @@ class Stage(str, Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttemptError:
-    """What went wrong in an attempt. The next one's generator gets it.
+    """The error of an attempt, passed to the generator for the next one.
 
     Parameters
     ----------
     stage : Stage
-        Where it went wrong.
+        The stage at which it failed.
     message : str
-        What, with the kernel's traceback if there is one. It can have text of the code's own making.
+        The error message, with the kernel's traceback if there is one. It may contain the code's own text.
     attempt : int
-        Which attempt, from 1.
+        Number of the attempt, from 1.
     code : str
         The code; empty if there was none.
     """
@@ -106,34 +106,34 @@ class AttemptError:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attempt:
-    """One piece of code, and what became of it.
+    """One piece of code, and its outcome.
 
     Parameters
     ----------
     number : int
-        Which attempt this was, from 1.
+        Number of the attempt, from 1.
     status : CodeStatus
         How it ended.
     code : str
-        As it was made; empty if none was.
+        The code as generated; empty if there is none.
     approved_code : str or None
-        As it ran: what the person edited, if they did. ``None`` if it did not run.
+        The code as run, including a person's edits. ``None`` if it did not run.
     findings : tuple of Finding
-        What the analysis found in the code that ran, or would have.
+        The findings in the code that ran, or would have run.
     request_id : str or None
-        The approval request, if it came to one.
+        The approval request, if there was one.
     error : AttemptError or None
-        What went wrong.
+        The error, if it failed.
     results : dict
         The code's `results`; empty if it did not succeed.
     text : str or None
-        What it printed and showed, as text.
+        Printed and displayed output, as text.
     outputs : tuple of mapping
-        What it showed, as MIME bundles; the text comes first.
+        Displayed output, as MIME bundles; text first.
     figures : tuple of Path
-        Its images.
+        Paths of its images.
     metadata : mapping
-        What the generator says of how it made the code.
+        The generator's metadata.
     """
 
     number: int
@@ -151,7 +151,7 @@ class Attempt:
 
     @property
     def may_be_repeated(self) -> bool:
-        """Whether another attempt may follow: what was refused, and what only a person can set right, is final."""
+        """Whether another attempt may follow: refusals, and errors that only a person can fix, are final."""
         return (
             self.status is CodeStatus.FAILED and self.error is not None and self.error.stage is not Stage.CONFIGURATION
         )
@@ -159,21 +159,21 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CodeResult:
-    """What became of a request for code.
+    """The result of a request for code.
 
-    What the code gave is in `results` and nowhere else, so that none of its keys can hide what is said here.
+    The code's values are in `results` only, so that none of its keys can shadow an attribute.
 
     Parameters
     ----------
     attempts : tuple of Attempt
-        All, in order; the last one decides.
+        All attempts, in order; the last one determines the result.
     """
 
     attempts: tuple[Attempt, ...]
 
     @property
     def status(self) -> CodeStatus:
-        """How the last attempt ended: one of the final statuses."""
+        """The final status of the last attempt."""
         return self.attempts[-1].status
 
     @property
@@ -188,12 +188,12 @@ class CodeResult:
 
     @property
     def text(self) -> str | None:
-        """What the last attempt printed and showed, as text."""
+        """The last attempt's printed and displayed output, as text."""
         return self.attempts[-1].text
 
     @property
     def outputs(self) -> tuple[Mapping[str, Any], ...]:
-        """What the last attempt showed, as MIME bundles; the text comes first."""
+        """The last attempt's displayed output, as MIME bundles; text first."""
         return self.attempts[-1].outputs
 
     @property
@@ -203,21 +203,21 @@ class CodeResult:
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """What the analysis found in the last attempt's code."""
+        """The findings in the last attempt's code."""
         return self.attempts[-1].findings
 
     @property
     def code(self) -> str:
-        """The last attempt's code: as it ran, if it did."""
+        """The last attempt's code, as run if it did."""
         last = self.attempts[-1]
         return last.approved_code if last.approved_code is not None else last.code
 
     @property
     def error(self) -> AttemptError | None:
-        """What went wrong in the last attempt; ``None`` if it succeeded."""
+        """The error of the last attempt; ``None`` if it succeeded."""
         return self.attempts[-1].error
 
 
 def latest_errors(attempts: Sequence[Attempt], most: int = 2) -> list[AttemptError]:
-    """Return the errors of the latest attempts, the oldest first."""
+    """Return the errors of the latest attempts, oldest first."""
     return [attempt.error for attempt in attempts if attempt.error is not None][-most:]
