@@ -1,1 +1,1 @@
-"""Threads of an agent: the loop in which a model is asked, its code is approved and runs, and the model is told."""
+"""Agents' threads: the loop that asks a model, has its code approved and run, and returns the results to it."""

@@ -1,4 +1,4 @@
-"""The functions that the model may call: to run code, and to look at what there is."""
+"""The functions that the model may call: running code, and inspecting the environment."""
 
 from __future__ import annotations
 
@@ -24,9 +24,10 @@ from .ports import AgentKernel, ApprovalAsked, CodeEnded, PendingApproval, ToolC
 from .record import TurnRecord
 from .work_clock import WorkClock
 
-#: Characters of an output that a turn keeps: the beginning and the end. The notebook, or the program, has all.
+#: Maximum length of an output stored with a turn, in characters: its beginning and end. The notebook or program has
+#: all.
 _MOST_RECORDED: Final = 1_000_000
-#: Between two steps, a turn is kept when it has grown by this factor: each time, the whole of it is written.
+#: Between steps, a turn is stored when it has grown by this factor, because each time the whole of it is written.
 _GROWTH: Final = 1.05
 
 
@@ -36,20 +37,20 @@ async def _keep_nothing() -> None:
 
 @dataclass(slots=True, kw_only=True)
 class TurnContext:
-    """What the functions of one turn work with.
+    """The context of the functions in one turn.
 
     Parameters
     ----------
     record : TurnRecord
         The turn.
     kernel : AgentKernel
-        Where code runs.
+        The kernel for the code.
     clock : WorkClock
-        The turn's time.
+        The turn's timeout, which can be paused.
     limits : TurnLimits
-        How much of an output the model is sent, and how many calls are listed.
+        Limits on outputs sent to the model, and on listed calls.
     keep : callable
-        Keeps the turn as it is now; whoever works on the turn sets it.
+        Stores the turn's current state; set by whatever runs the turn.
     """
 
     record: TurnRecord
@@ -64,23 +65,23 @@ class TurnContext:
     _keeping: asyncio.Task[None] | None = None
 
     def begin_step(self) -> None:
-        """Note that the model is asked: the first code of its answer is kept before it runs."""
+        """Record that the model is asked: the first code in its answer is stored before it runs."""
         self._kept = 0
 
     async def run_code(self, code: str) -> str:
-        """Run code, and return what the model is told of it."""
+        """Run code, and return the result for the model."""
         ended = await self.run(code)
         return self._report(ended, is_edited=ended.code != code)
 
     async def run(self, code: str, analysis: Analysis | None = None) -> CodeEnded:
-        """Run code as an item of the turn, and return what became of it.
+        """Run code as an item of the turn, and return how it ended.
 
         Parameters
         ----------
         code : str
             The code.
         analysis : Analysis, optional
-            What was found in it. It makes the policy stricter, and whoever decides sees it.
+            The findings in the code. They make the policy stricter, and reviewers see them.
         """
         item = CodeRun(id=self.record.new_id(), code=code, status=ItemStatus.IN_PROGRESS)
         self.record.start(item)
@@ -116,7 +117,7 @@ class TurnContext:
         raise AgentBoxError("the kernel ended without giving a reason")
 
     async def _keep_if_grown(self) -> None:
-        """Keep the turn before code runs. One answer of a model can have thousands of pieces of code."""
+        """Store the turn before code runs, if it has grown: a model's answer can have thousands of pieces of code."""
         count = len(self.record.turn.items)
         if count >= _GROWTH * self._kept:
             self._kept = count
@@ -129,17 +130,17 @@ class TurnContext:
         self.record.ask(item_id, request)
 
     async def _await_decision(self, request: PendingApproval) -> None:
-        """Let the turn's time stand still while a person thinks."""
+        """Pause the turn's timeout while a decision is pending."""
         with self.clock.standing_still():
             await request.response()
 
     def close(self) -> None:
-        """Stop waiting: the turn ends."""
+        """Stop waiting, because the turn ends."""
         for waiting in self._waiting:
             waiting.cancel()
 
     def _start_call(self, request_id: str, server: str, tool: str) -> str | None:
-        """Add an item for a call and return its id; of more calls than are listed, the store has the requests."""
+        """Add an item for a call and return its id; beyond the limit, calls are only in the approval store."""
         self._listed += 1
         if self._listed > self.limits.calls:
             if self._listed == self.limits.calls + 1:

@@ -1,4 +1,4 @@
-"""`CallLog`: what happens to the calls that one piece of code makes, as events for its turn."""
+"""`CallLog`: the calls of one piece of code, as events for its turn."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ _ENDED: Final = {
 
 
 class CallLog:
-    """Follows the requests of calls, and says which of them began and ended.
+    """Follows the requests of calls, and reports which calls began and ended.
 
-    It is told of each change of a request, and once of each that is still open when the code has ended.
+    It is called for each change of a request, and once for each that is still open when the code has ended.
     """
 
     def __init__(self) -> None:
@@ -35,16 +35,16 @@ class CallLog:
 
     @property
     def open(self) -> Sequence[str]:
-        """The ids of the requests whose end is not known yet."""
+        """The ids of the requests whose end is not yet known."""
         return list(self._open)
 
     def changed(self, request: ApprovalRequest) -> Sequence[ToolCallBegan | ToolCallEnded]:
-        """Return what is new of a call: that it began, unless a person is asked first, and that it ended."""
+        """Return a call's new events: that it began, unless a person is asked first, and that it ended."""
         events: list[ToolCallBegan | ToolCallEnded] = []
         if request.id not in self._began:
             self._began.add(request.id)
             self._open[request.id] = None
-            if request.status is not Status.PENDING:  # else whoever is asked is told, and so of the call
+            if request.status is not Status.PENDING:  # otherwise the pending request announces the call
                 call = request.call
                 events.append(ToolCallBegan(request_id=request.id, server=call.server, tool=call.tool))
         status = status_of(request)
@@ -55,7 +55,7 @@ class CallLog:
 
 
 def status_of(request: ApprovalRequest) -> ItemStatus:
-    """Return what became of a call until now, as an item of a turn has it."""
+    """Return the status of a call so far, as an item of a turn."""
     if request.status in _REFUSED:
         return _REFUSED[request.status]
     state = request.outcome_state

@@ -1,4 +1,4 @@
-"""The tools of the configured MCP servers, as an agent looks for them."""
+"""The tools of the configured MCP servers, for agents."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class McpCatalog:
         return [ToolLine(server=server, name=tool.name, summary=_first_sentence(tool.description)) for tool in found]
 
     async def documentation(self, server: str, tool: str) -> str:
-        """Return the Python function of a tool, with its types and what the server says of it."""
+        """Return the Python function of a tool, with its types and the server's description."""
         found = await self._catalog.list_tools(server)
         wanted = next((one for one in found if one.name == tool), None)
         if wanted is None:

@@ -1,4 +1,4 @@
-"""`ModelClients`: the clients of models, kept open from turn to turn."""
+"""`ModelClients`: models' clients, kept open between turns."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ if TYPE_CHECKING:
 
     from .models import ModelSettings
 
-#: Clients that are kept open. Who uses one that is dropped goes on with it.
+#: Maximum number of open clients. A dropped one remains usable for its users.
 _MOST: Final = 8
 
 
 class ModelClients:
-    """Makes the client of a model when it is first used, and keeps it: the next turn has its connections, too.
+    """Creates a model's client on first use and keeps it, with its connections, for further turns.
 
     Parameters
     ----------
     settings : callable
-        Returns how a model is reached, from its name. It is called in a thread each time: a key that was changed counts
-        from the next turn on.
+        Returns a model's settings, given its name. Called in a thread each time: a changed key applies from the next
+        turn on.
     """
 
     def __init__(self, settings: Callable[[str], ModelSettings]) -> None:
@@ -32,27 +32,27 @@ class ModelClients:
         self._open: dict[ModelSettings, Model] = {}
 
     async def get(self, name: str) -> Model:
-        """Return the client of a model, open.
+        """Return the opened client of a model.
 
         Raises
         ------
         AgentConfigurationError
             The model cannot be used.
         """
-        # In a thread: it asks the keyring, which may ask a person, and imports the maker's library.
+        # In a thread: it accesses the keyring, which may ask a person, and imports the provider's library.
         settings = await asyncio.to_thread(self._settings, name)
         if settings not in self._open:
             made = await asyncio.to_thread(_make, settings)
-            if self._open.setdefault(settings, made) is made:  # else another turn was quicker
+            if self._open.setdefault(settings, made) is made:  # otherwise another turn was faster
                 await made.__aenter__()
         client = self._open.pop(settings)
-        self._open[settings] = client  # the last used is the last to be dropped
+        self._open[settings] = client  # the most recently used is dropped last
         while len(self._open) > _MOST:
             await self._open.pop(next(iter(self._open))).__aexit__(None, None, None)
         return client
 
     async def aclose(self) -> None:
-        """Close all."""
+        """Close all clients."""
         while self._open:
             await self._open.popitem()[1].__aexit__(None, None, None)
 

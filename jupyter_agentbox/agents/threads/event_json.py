@@ -1,4 +1,4 @@
-"""Events of turns as JSON: the same for pages, which read a stream over HTTP, and for the kernel side of a cell."""
+"""Turn events as JSON, for pages, which read an HTTP stream, and for the kernel of a cell."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .events import (
 
 
 def event_to_json(event: TurnEvent) -> JsonObject:
-    """Return an event as JSON; ``type`` says which it is."""
+    """Return an event as JSON, with its kind in ``type``."""
     return {"type": event.type, **_fields(event)}
 
 

@@ -1,4 +1,4 @@
-"""What happens in a turn, as it happens. Each event goes to its turn's stream only."""
+"""The events of a turn. Each is sent only to its turn's stream."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class TurnStarted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ItemStarted:
-    """Something began: a message, code, a tool call."""
+    """An item began: a message, code, or a tool call."""
 
     type: ClassVar[str] = "item_started"
     turn_id: str
@@ -29,7 +29,7 @@ class ItemStarted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentMessageDelta:
-    """The next piece of a message of the agent."""
+    """The next part of an agent's message."""
 
     type: ClassVar[str] = "agent_message_delta"
     turn_id: str
@@ -39,7 +39,7 @@ class AgentMessageDelta:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ItemCompleted:
-    """Something ended, well or not; the item says how."""
+    """An item ended, as its status says."""
 
     type: ClassVar[str] = "item_completed"
     turn_id: str
@@ -48,14 +48,14 @@ class ItemCompleted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApprovalRequested:
-    """A call waits for a decision: code that is to run, or a tool that code calls.
+    """A call waits for a decision: code to be run, or a tool called by code.
 
     Parameters
     ----------
     turn_id, item_id : str
-        The turn, and the code run or tool call that waits.
+        The turn, and the code run or tool call concerned.
     request : PendingApproval
-        What waits; `accept` or `reject` it, here or where else it is shown.
+        The pending request; `accept` or `reject` it, here or wherever else it is shown.
     """
 
     type: ClassVar[str] = "approval_requested"
@@ -66,7 +66,7 @@ class ApprovalRequested:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UsageUpdated:
-    """What the turn cost until now."""
+    """The turn's cost so far."""
 
     type: ClassVar[str] = "usage_updated"
     turn_id: str
@@ -75,7 +75,7 @@ class UsageUpdated:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnCompleted:
-    """The turn ended; it says how. The last event of a turn."""
+    """The turn ended, as its status says. The last event of a turn."""
 
     type: ClassVar[str] = "turn_completed"
     turn: Turn

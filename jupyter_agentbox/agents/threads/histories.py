@@ -1,4 +1,4 @@
-"""What a model was sent and answered, turn by turn: kept as JSON, and made shorter where it does not fit any more."""
+"""The messages to and from a model, turn by turn: stored as JSON, and shortened when they exceed the context."""
 
 from __future__ import annotations
 
@@ -31,23 +31,23 @@ from jupyter_agentbox.exceptions import StorageError
 from .limits import shortened
 from .surrogates import dump_messages
 
-#: Characters that are left of an older output that was made shorter.
+#: Length to which older outputs are shortened, in characters.
 SHORT_OUTPUT: Final = 400
-#: Characters of a conversation that the model summarises.
+#: Maximum length of a conversation that the model summarises, in characters.
 TRANSCRIPT: Final = 40_000
 
 _FLAG: Final = TypeAdapter(bool)
 
 
 def dump_history(messages: Sequence[ModelMessage], *, replaces: bool) -> bytes:
-    """Return a turn's messages as they are kept.
+    """Serialise a turn's messages.
 
     Parameters
     ----------
     messages : sequence of ModelMessage
-        What the model was sent and answered in the turn.
+        The messages to and from the model in the turn.
     replaces : bool
-        Whether they stand for all that was said before, too: the first is a summary of it.
+        Whether they replace all earlier messages, starting with a summary of them.
     """
     flag = b"true" if replaces else b"false"
     kept = dump_messages([_without_address(message) for message in messages])
@@ -55,7 +55,7 @@ def dump_history(messages: Sequence[ModelMessage], *, replaces: bool) -> bytes:
 
 
 def are_short(messages: Sequence[ModelMessage], most: int) -> bool:
-    """Whether messages are texts alone, with so many characters in all at most."""
+    """Whether messages contain only text, of at most this many characters in total."""
     said = (getattr(part, "args", None) or getattr(part, "content", "") for one in messages for part in one.parts)
     count = 0
     for text in said:
@@ -66,12 +66,12 @@ def are_short(messages: Sequence[ModelMessage], most: int) -> bool:
 
 
 def load_histories(kept: Sequence[bytes]) -> list[ModelMessage]:
-    """Return the messages of all turns, the oldest first.
+    """Return the messages of all turns, oldest first.
 
     Raises
     ------
     StorageError
-        They are damaged.
+        The stored data is damaged.
     """
     messages: list[ModelMessage] = []
     for one in filter(None, kept):
@@ -81,16 +81,16 @@ def load_histories(kept: Sequence[bytes]) -> list[ModelMessage]:
             messages = loaded if _FLAG.validate_python(data["replaces"]) else [*messages, *loaded]
         except (KeyError, TypeError, ValueError, ValidationError) as error:
             raise StorageError(f"the stored message history of a thread is damaged: {type(error).__name__}") from error
-    return repair_messages(messages)  # a turn that was interrupted may have left a call without its result
+    return repair_messages(messages)  # an interrupted turn may have left a call without its result
 
 
 def _without_address(message: ModelMessage) -> ModelMessage:
-    """Leave out the address of the model's server, which can have a password or a key in it."""
+    """Remove the URL of the model's server, which can contain a password or key."""
     return replace(message, provider_url=None) if isinstance(message, ModelResponse) else message
 
 
 def with_short_outputs(messages: Sequence[ModelMessage], *, kept: int = 1) -> list[ModelMessage]:
-    """Return the messages with what tools returned made short, except in the last `kept` requests to the model."""
+    """Return the messages with shortened tool results, except in the last `kept` requests to the model."""
     requests = [index for index, message in enumerate(messages) if isinstance(message, ModelRequest)]
     spared = set(requests[len(requests) - kept :]) if kept else set[int]()
     return [
@@ -102,7 +102,7 @@ def with_short_outputs(messages: Sequence[ModelMessage], *, kept: int = 1) -> li
 
 
 def transcript(messages: Sequence[ModelMessage]) -> str:
-    """Return a conversation as text, with its middle left out if it is long."""
+    """Return a conversation as text, without its middle if it is long."""
     lines = [line for message in messages for line in _lines(message)]
     return shortened("\n".join(lines), TRANSCRIPT)
 
