@@ -152,7 +152,7 @@ export function explain(
   }
   if (error instanceof RequestError && error.reason === 'needs_person') {
     return trans.__(
-      'Only a browser that is logged in can decide here, and this page was opened with a token. Log in, and reload the page.'
+      'Only a browser that is logged in can decide here. Your login has ended, or this page was opened with a token. Log in again in another tab, then try again here: what you typed is kept.'
     );
   }
   if (error instanceof RequestError && error.reason === 'not_a_decider') {

@@ -138,9 +138,11 @@ test('hidden characters in an error are shown', () => {
   expect(textOf(withOutcome('failed', 'a\u202eb'))).toContain('\\u202e');
 });
 
-test('a page that was opened with a token is told to log in', () => {
+test('a page without a login is told to log in, whether it ended or there was none', () => {
   const error = new RequestError(403, '', null, null, 'needs_person');
-  expect(explain(error, nameOf, trans)).toContain('Log in, and reload');
+  expect(explain(error, nameOf, trans)).toContain(
+    'Your login has ended, or this page was opened with a token. Log in again in another tab'
+  );
 });
 
 test('who may use the server only is told that others decide', () => {
