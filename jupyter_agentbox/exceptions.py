@@ -61,7 +61,9 @@ _MOST_PLACES: Final = 2
 #: Longest such line, in characters.
 _LONGEST_LINE: Final = 200
 #: Top-level packages whose frames lie between a cell and a tool and are not the user's code.
-_NOT_OF_USER: Final = frozenset({"jupyter_agentbox", "IPython", "asyncio", "concurrent", "threading"})
+_NOT_OF_USER: Final = frozenset(
+    {"jupyter_agentbox", "IPython", "asyncio", "concurrent", "importlib", "_frozen_importlib", "threading"}
+)
 
 
 class AgentBoxError(Exception):
@@ -86,13 +88,24 @@ class AgentBoxError(Exception):
 
         With ``%tb``, which shows an error that is no longer being handled, return all frames.
         """
-        shell = sys.modules["IPython"].get_ipython()
-        if sys.exc_info()[1] is not self:
-            return list(shell.InteractiveTB.structured_traceback(type(self), self, self.__traceback__))
-        places = list(_places_of_user(self.__traceback__, shell))
-        shown = places if len(places) <= _MOST_PLACES else [places[0], places[-1]]
-        hint = ["(%tb shows the whole traceback)"] if shown else []
-        return [*shown, *hint, f"{type(self).__name__}: {self}"]
+        return short_traceback(self)
+
+
+def short_traceback(error: BaseException) -> list[str]:
+    """Return the traceback that IPython shows of an error: the user's lines and the message.
+
+    Parameters
+    ----------
+    error : BaseException
+        The error. When it is no longer being handled, as with ``%tb``, the traceback has all frames.
+    """
+    shell = sys.modules["IPython"].get_ipython()
+    if sys.exc_info()[1] is not error:
+        return list(shell.InteractiveTB.structured_traceback(type(error), error, error.__traceback__))
+    places = list(_places_of_user(error.__traceback__, shell))
+    shown = places if len(places) <= _MOST_PLACES else [places[0], places[-1]]
+    hint = ["(%tb shows the whole traceback)"] if shown else []
+    return [*shown, *hint, f"{type(error).__name__}: {error}"]
 
 
 class NoServerError(AgentBoxError):

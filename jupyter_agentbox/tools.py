@@ -19,6 +19,7 @@ from typing import Any as _Any
 
 from jupyter_agentbox.core.names import OWN_NAMES as _OWN_NAMES
 from jupyter_agentbox.exceptions import UnknownServerError as _UnknownServerError
+from jupyter_agentbox.kernel.modules import MissingNameError as _MissingNameError
 from jupyter_agentbox.kernel.modules import Servers as _Servers
 from jupyter_agentbox.kernel.modules import install as _install
 
@@ -67,9 +68,9 @@ def __getattr__(name: str) -> _ModuleType:
     try:
         identifier = _servers.identifier(name)
     except _UnknownServerError as error:
-        raise AttributeError(str(error), name=name, obj=_sys.modules[__name__]) from None
+        raise _MissingNameError(str(error), name=name, obj=_sys.modules[__name__]) from None
     if identifier != name:
-        raise AttributeError(f"the MCP server `{name}` is `tools.{identifier}` in Python", name=name)
+        raise _MissingNameError(f"the MCP server `{name}` is `tools.{identifier}` in Python", name=name)
     return _import_module(f"{__name__}.{identifier}")
 
 

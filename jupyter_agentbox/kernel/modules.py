@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn, cast
 
 from jupyter_agentbox.core.names import server_names
 from jupyter_agentbox.core.text import one_line, visible
-from jupyter_agentbox.exceptions import AgentBoxError, NoServerError, UnknownServerError
+from jupyter_agentbox.exceptions import AgentBoxError, NoServerError, UnknownServerError, short_traceback
 from jupyter_agentbox.trusted_imports import TrustedImports
 
 from . import runtime
@@ -34,6 +34,13 @@ PACKAGE: Final = "jupyter_agentbox.tools"
 COMPLETION_WAIT: Final = 1.0
 #: How long a list of servers, or a failure to get one, is cached, in seconds.
 _FRESH: Final = 5.0
+
+
+class MissingNameError(AttributeError):
+    """A server or a tool has no such name. IPython shows a short traceback of it, as of the package's own errors."""
+
+    def _render_traceback_(self) -> list[str]:
+        return short_traceback(self)
 
 
 class Servers:
@@ -302,7 +309,7 @@ def _late(module: ModuleType, loader: ToolsLoader, name: str) -> Any:
 
 def _raise_missing(module: ModuleType, server: str, name: str) -> NoReturn:
     listed = ", ".join(f"`{each}`" for each in sorted(module.__all__)) or "none"
-    raise AttributeError(
+    raise MissingNameError(
         f"the MCP server `{one_line(server)}` has no tool `{name}`.{_meant(name, module.__all__)} Tools: {listed}."
         " If it is new, `tools.reload()` reads the list again.",
         name=name,

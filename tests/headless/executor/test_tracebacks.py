@@ -39,6 +39,18 @@ async def test_an_error_shows_the_line_of_the_cell_and_the_message_once(make_exe
     assert failed[2].startswith("ToolError: ")
 
 
+async def test_a_name_that_no_server_and_no_tool_has_is_told_as_briefly(make_executor: Make) -> None:
+    async with make_executor() as executor:
+        server = await error_of(executor, "from jupyter_agentbox import tools\ntools.minni")
+        tool = await error_of(executor, "tools.mini.ad(a=1, b=2)")
+
+    assert server[:2] == ["Cell In[1], line 2: tools.minni", HINT]
+    assert server[2].startswith("MissingNameError: there is no MCP server `minni`. Did you mean `mini`?")
+    assert tool[:2] == ["Cell In[1], line 1: tools.mini.ad(a=1, b=2)", HINT]
+    assert tool[2].startswith("MissingNameError: the MCP server `mini` has no tool `ad`. Did you mean `add`?")
+    assert len(server) == len(tool) == 3
+
+
 async def test_of_many_frames_it_shows_the_cells_and_the_one_that_called(make_executor: Make, places: Path) -> None:
     (places / "helper.py").write_text(
         "def call(tool):\n    return again(tool)\n\n\ndef again(tool):\n    tool(a=1, b=2)\n"
