@@ -1,5 +1,5 @@
 /**
- * What the REST API answers, as values of the protocol.
+ * Conversion of REST API responses to values of the protocol.
  */
 import { isObject, stringify } from './json';
 import type { JsonValue } from './json';
@@ -19,19 +19,19 @@ export function toList(page: JsonValue): {
   };
 }
 
-/** The value as `JSON.parse` gives it: for fields that are not shown digit by digit. */
+/** The value as from `JSON.parse`, for fields whose digits are not shown. */
 export function plain<T>(value: JsonValue): T {
   return JSON.parse(stringify(value)) as T;
 }
 
-/** The rules, whose conditions keep every digit. */
+/** The rules, with every digit of their conditions. */
 export function toPolicy(value: JsonValue): IPolicy {
   const exact = value as unknown as IPolicy;
   const { rules, effective } = exact;
   return { ...plain<IPolicy>(value), rules, effective };
 }
 
-/** A request whose arguments keep every digit. */
+/** A request, with every digit of its arguments. */
 export function toApproval(value: JsonValue): IApproval {
   const approval = plain<IApproval>(value);
   const exact = value as unknown as IApproval;

@@ -1,5 +1,5 @@
 /**
- * The REST client. It asks and answers.
+ * The client of the REST API.
  */
 import { URLExt } from '@jupyterlab/coreutils';
 import type { ServerConnection } from '@jupyterlab/services';
@@ -43,13 +43,13 @@ import type {
 import type { IDryRun, IPolicy } from './rules';
 import type { IModelMessage, IThread, IThreadPage, ITurn } from './threads';
 
-/** What the server extension can be asked. */
+/** The server extension's REST API. */
 export interface IAgentBoxClient {
-  /** The server's time in milliseconds, as far as it is known here. */
+  /** The server's current time in milliseconds, as estimated here. */
   now(): number;
   /** A page of requests, newest first. */
   listApprovals(query: IApprovalQuery): Promise<IApprovalPage>;
-  /** Which requests there are and how they stand, newest first: the known page itself if it still says the same. */
+  /** The ids and statuses of requests, newest first: the same page object if nothing changed. */
   listSummaries(
     query: IApprovalQuery,
     known?: ISummaryPage | null
@@ -58,77 +58,77 @@ export interface IAgentBoxClient {
   getApproval(id: string): Promise<IApproval>;
   /** A page of the record of all calls, newest first. */
   listAudit(query: AuditQuery): Promise<IAuditPage>;
-  /** Where to download all records. */
+  /** The URL for downloading all records. */
   auditUrl(query: AuditQuery, format: 'csv' | 'jsonl'): string;
-  /** Send a person's answer; the request as it is then. */
+  /** Post a decision; return the updated request. */
   decide(id: string, body: IDecisionBody): Promise<IApproval>;
-  /** Let a request wait longer; the request as it is then. */
+  /** Extend a request's waiting time; return the updated request. */
   extend(id: string): Promise<IApproval>;
-  /** Ask what the code of a cell would be with what a person edited in a request. Changes nothing. */
+  /** Return a cell's code with the edited arguments of a request. Changes nothing. */
   proposeUpdate(id: string, source: string): Promise<ICellUpdate>;
-  /** The lasting answers that hold, those given last first. */
+  /** The current grants, most recent first. */
   listGrants(): Promise<IGrant[]>;
-  /** Take a lasting answer back. */
+  /** Revoke a grant. */
   revokeGrant(id: string): Promise<void>;
-  /** What waits at the Hub service for the user whose server this is. */
+  /** The requests at the Hub service that wait for this server's user. */
   listHubRequests(): Promise<IHubRequestList>;
-  /** What MCP servers ask now, oldest first. */
+  /** The open questions of MCP servers, oldest first. */
   listQuestions(): Promise<IQuestion[]>;
-  /** Send a person's answer to a question; with the values of an accepted form. */
+  /** Answer a question, with the values of an accepted form. */
   answerQuestion(
     id: string,
     action: QuestionAction,
     content?: IJsonObject
   ): Promise<void>;
-  /** Send a person's answers to several requests; what became of each, in order. */
+  /** Post decisions on several requests; return the result of each, in order. */
   decideAll(decisions: readonly INamedDecision[]): Promise<IDecisionAnswer[]>;
-  /** All MCP servers, and what is wrong with their configuration. */
+  /** All MCP servers, and the problems in their configuration. */
   listServers(): Promise<IServerList>;
   /** Start, stop or restart an MCP server. */
   runServer(name: string, action: ServerAction): Promise<IServer>;
-  /** The tools of an MCP server as it listed them last; `null` if it has not yet. Starts nothing. */
+  /** The tools of an MCP server as last listed; `null` if not listed yet. Starts nothing. */
   listTools(name: string): Promise<IListedTool[] | null>;
-  /** One of them as a whole. */
+  /** One of the tools, in full. */
   getTool(name: string, tool: string): Promise<IWholeTool>;
-  /** Note that a person has looked at tools: the digest of each. */
+  /** Mark tools as seen, by their digests. */
   lookAtTools(server: string, digests: Record<string, string>): Promise<void>;
-  /** Ask whether to call a tool, without any code: a request, like all others. */
+  /** Request a tool call without any code; it needs approval like any other. */
   callTool(
     server: string,
     tool: string,
     values: IJsonObject
   ): Promise<IApproval>;
-  /** What became of such a call. */
+  /** The outcome of such a call. */
   getCallEnd(server: string, id: string): Promise<ICallEnd>;
-  /** Take such a call back. */
+  /** Withdraw or cancel such a call. */
   withdrawCall(server: string, id: string): Promise<void>;
-  /** What adding a server would write. */
+  /** A preview of adding a server. */
   previewServer(name: string, configuration: IJsonObject): Promise<IAddition>;
-  /** Add a server to the file as it was shown. */
+  /** Add a server to the configuration file as previewed. */
   addServer(
     name: string,
     configuration: IJsonObject,
     revision: string
   ): Promise<void>;
-  /** The servers that other programs have. */
+  /** The servers configured in other programs. */
   listOtherServers(): Promise<IOtherServer[]>;
-  /** Ask whether to trust an MCP server of the project: a request, like all others, whose id this is. */
+  /** Request trust in an MCP server of the project; return the id of the approval request. */
   reviewServer(name: string): Promise<string>;
   /** Begin a person's sign-in to a remote MCP server. */
   beginSignIn(name: string): Promise<ISignInPage>;
-  /** Give up a sign-in that was begun and not ended. */
+  /** Abandon a sign-in in progress. */
   cancelSignIn(name: string): Promise<void>;
-  /** Forget the sign-in to a server. */
+  /** Sign out of a server. */
   signOut(name: string): Promise<void>;
-  /** The rules in force, and those of the user as they can be changed. */
+  /** The rules in force, with the user's in editable form. */
   getPolicy(): Promise<IPolicy>;
-  /** Replace the user's rules of a revision. */
+  /** Replace a revision of the user's rules. */
   putPolicy(rules: IJsonObject[], revision: string): Promise<IPolicy>;
-  /** What a rule would have made of the history. */
+  /** The effect that a rule would have had on past calls. */
   tryRule(rule: IJsonObject): Promise<IDryRun>;
-  /** How far a kernel is kept from the rest of the machine, and what a page with it may load. */
+  /** A kernel's level of isolation, and the content security policy of pages with it. */
   getIsolation(kernelId: string): Promise<IIsolation>;
-  /** How a kernel last ended though nobody had asked it to; `null` if it never did. */
+  /** How a kernel last ended unexpectedly; `null` if it never did. */
   getLastEnd(kernelId: string): Promise<IKernelEnd | null>;
   /** A page of agents' threads. */
   listThreads(query: IThreadQuery): Promise<IThreadPage>;
@@ -136,21 +136,21 @@ export interface IAgentBoxClient {
   getThread(id: string): Promise<IThread>;
   /** Change a thread's name, or archive it. */
   updateThread(id: string, change: IThreadChange): Promise<void>;
-  /** Make a copy of a thread, that goes on by itself. */
+  /** Copy a thread; the copy continues independently. */
   forkThread(id: string): Promise<void>;
   /** Delete a thread with all of its turns. */
   deleteThread(id: string): Promise<void>;
-  /** What the model was sent in a thread. */
+  /** The messages of a thread to and from the model. */
   getMessages(threadId: string): Promise<IModelMessage[]>;
   /** A turn with its items. */
   getTurn(id: string): Promise<ITurn>;
-  /** Say a word to an agent while it works. */
+  /** Send a message to a working agent. */
   steerTurn(id: string, text: string): Promise<void>;
-  /** Stop a turn. */
+  /** Interrupt a turn. */
   interruptTurn(id: string): Promise<void>;
 }
 
-/** Speaks to the server extension with the browser's session. */
+/** Calls the server extension with the browser's session. */
 export class AgentBoxClient implements IAgentBoxClient {
   constructor(settings: ServerConnection.ISettings) {
     this._connection = new RestConnection(settings);
@@ -299,7 +299,7 @@ export class AgentBoxClient implements IAgentBoxClient {
     const path = URLExt.join('servers', encodeURIComponent(name), 'tools');
     const query = new URLSearchParams({ tool });
     const answer = await this._connection.request('GET', `${path}?${query}`);
-    // Not by `plain`: a schema keeps the digits of its limits.
+    // Not with `plain`: the limits in a schema keep every digit.
     const [found] = (answer as unknown as { tools: IWholeTool[] }).tools;
     return found;
   }
@@ -486,7 +486,7 @@ function callPath(server: string, id: string): string {
   return URLExt.join('servers', ...parts);
 }
 
-/** The parts of a query that say something. */
+/** The non-empty parts of a query. */
 function given(query: AuditQuery): URLSearchParams {
   return new URLSearchParams(
     Object.entries(query).filter(([, value]) => value !== '')

@@ -1,5 +1,5 @@
 /**
- * Requests to the REST API with the browser's session. They keep nothing but the difference between the two clocks.
+ * Requests to the REST API with the browser's session. The only state is the difference between the two clocks.
  */
 import { URLExt } from '@jupyterlab/coreutils';
 import { ServerConnection } from '@jupyterlab/services';
@@ -8,29 +8,29 @@ import { toError } from './errors';
 import { parse } from './json';
 import type { JsonValue } from './json';
 
-/** Milliseconds by which two clocks may seem to differ. */
+/** Difference in milliseconds up to which the clocks count as equal. */
 const NOISE = 2000;
 
 /** Sends requests to the server extension. */
 export class RestConnection {
   constructor(private readonly _settings: ServerConnection.ISettings) {}
 
-  /** Where the server is. */
+  /** The server's connection settings. */
   get baseUrl(): string {
     return this._settings.baseUrl;
   }
 
-  /** The server's time in milliseconds, as far as it is known here. */
+  /** The server's current time in milliseconds, as estimated here. */
   now(): number {
     return Date.now() + this._skew;
   }
 
-  /** The address of a path. */
+  /** The URL of a path. */
   url(path: string): string {
     return `${URLExt.join(this.baseUrl, 'jupyter-agentbox')}/${path}`;
   }
 
-  /** Ask; the value in the answer. */
+  /** Send a request; return the value in the response. */
   async request(
     method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE',
     path: string,
@@ -41,7 +41,7 @@ export class RestConnection {
     return valueOf(await this.send(method, path, init));
   }
 
-  /** Ask; the answer as it came. */
+  /** Send a request; return the raw response. */
   async send(
     method: string,
     path: string,
@@ -57,7 +57,7 @@ export class RestConnection {
     return response;
   }
 
-  /** The `Date` header has whole seconds, so a smaller difference is noise, also one from what is known. */
+  /** The `Date` header has whole seconds, so smaller differences, including those from the last estimate, are noise. */
   private _setClock(response: Response, asked: number): void {
     const date = Date.parse(response.headers.get('Date') ?? '');
     if (!Number.isNaN(date)) {
@@ -71,10 +71,10 @@ export class RestConnection {
   private _skew = 0;
 }
 
-/** The value in an answer. */
+/** The value in a response. */
 export async function valueOf(response: Response): Promise<JsonValue> {
   const text = await response.text();
-  // An answer without a body, as to DELETE, is no value.
+  // A response without a body, as to DELETE, has no value.
   const json = response.ok && text === '' ? null : toJson(text);
   if (!response.ok || json === undefined) {
     throw toError(response, json);

@@ -1,12 +1,12 @@
 /**
- * Answers of the REST API that are no success.
+ * Error responses of the REST API.
  */
 import { isObject } from './json';
 import type { JsonValue } from './json';
 import { toApproval } from './answers';
 import type { IApproval } from './protocol';
 
-/** An answer that is no success. */
+/** An error response. */
 export class RequestError extends Error {
   constructor(
     readonly status: number,
@@ -19,7 +19,7 @@ export class RequestError extends Error {
   }
 }
 
-/** What an answer that is no success, or is none of ours, says. */
+/** The message of an error response, ours or not. */
 export function toError(
   response: Response,
   json: JsonValue | undefined

@@ -1,15 +1,15 @@
 /**
- * Gives each event of the server to those who asked for its kind.
+ * Routes the server's events to listeners, by schema.
  */
 import type { Event } from '@jupyterlab/services';
 import { DisposableDelegate } from '@lumino/disposable';
 import type { IDisposable } from '@lumino/disposable';
 import { Signal } from '@lumino/signaling';
 
-/** Hears an event. */
+/** Handles an event. */
 export type EventCallback = (event: Event.Emission) => void;
 
-/** Who hears which events. */
+/** Router of the server's events. */
 export interface IEventRouter {
   /** Call back with each event of a schema until the result is disposed. */
   on(schema: string, callback: EventCallback): IDisposable;
@@ -33,7 +33,7 @@ export class EventRouter implements IEventRouter, IDisposable {
 
   on(schema: string, callback: EventCallback): IDisposable {
     const callbacks = this._callbacks.get(schema) ?? new Set();
-    // One who registers twice hears twice, and each registration ends by itself.
+    // A callback registered twice is called twice, and each registration is disposed separately.
     const registered: EventCallback = event => {
       callback(event);
     };
