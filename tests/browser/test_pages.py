@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+import pytest
 from playwright.sync_api import expect
 
 from .held_requests import HeldRequests
@@ -13,6 +14,11 @@ from .person import Person, decide
 
 ASK = "from jupyter_agentbox import tools\norders = tools.shop.list_orders(limit=1)\nlen(orders)"
 VALUE = "'orders: %d' % len(orders)"
+
+
+@pytest.fixture
+def person(same_page: Person) -> Person:
+    return same_page
 
 
 def test_request_survives_a_reload_and_is_decided_in_the_saved_card(
@@ -49,45 +55,6 @@ def test_request_of_a_closed_notebook_is_decided_in_the_panel(person: Person, no
     expect(person.card()).to_contain_text("Allowed by you. Done in")
     person.run(1)
     expect(person.cell(1)).to_contain_text("orders: 1")
-
-
-def test_second_tab_shows_the_request_and_can_decide_it(
-    new_person: Callable[[], Person], notebook: Callable[..., str], lab: Lab
-) -> None:
-    first, second = new_person(), new_person()
-    path, other = notebook(ASK), notebook("'another notebook'")
-    first.open(path)
-    second.open(other)
-    first.run(0)
-    expect(second.toasts).to_contain_text(f"shop.list_orders(limit=1) needs your approval ({path})")
-    second.open_panel()
-    decide(second.item("shop.list_orders"), "Allow once")
-    expect(first.card()).to_contain_text(re.compile(r"Allowed by another browser \(\w{6}\)\. Done in"))
-    expect(first.cell(0).locator(".jp-OutputArea-executeResult")).to_contain_text("1")
-
-
-def test_two_tabs_that_decide_at_once_get_one_winner_and_one_clear_message(
-    new_person: Callable[[], Person], notebook: Callable[..., str], lab: Lab
-) -> None:
-    first, second = new_person(), new_person()
-    path, other = notebook(ASK), notebook("'another notebook'")
-    first.open(path)
-    second.open(other)
-    second.open_panel()
-    first.run(0)
-    held = HeldRequests(second.page, "**/decision*")
-    item = second.item("shop.list_orders")
-    decide(item, "Reject")
-    with second.page.expect_request("**/decision*"):
-        decide(item, "Reject")
-    decide(first.card(), "Allow once")
-    expect(first.card()).to_contain_text("Allowed by you. Done in")
-    held.release()
-    expect(second.panel.get_by_role("alert").filter(has_text="Your answer was discarded.")).to_contain_text(
-        re.compile(r"shop\.list_orders: Already decided by another browser \(\w{6}\)")
-    )
-    expect(item).to_have_count(0)
-    assert [request["status"] for request in lab.approvals(path, "approved,rejected,pending")] == ["approved"]
 
 
 def test_answer_that_does_not_reach_the_server_is_not_lost(person: Person, notebook: Callable[..., str]) -> None:
@@ -141,3 +108,42 @@ def test_request_of_a_kernel_that_restarts_is_closed(person: Person, notebook: C
     lab.ask(f"api/kernels/{session['kernel']['id']}/restart", {})
     expect(person.card()).to_contain_text("The kernel stopped or restarted before a decision. The tool did not run.")
     expect(person.item("shop.list_orders")).to_have_count(0)
+
+
+def test_second_tab_shows_the_request_and_can_decide_it(
+    new_person: Callable[[], Person], notebook: Callable[..., str], lab: Lab
+) -> None:
+    first, second = new_person(), new_person()
+    path, other = notebook(ASK), notebook("'another notebook'")
+    first.open(path)
+    second.open(other)
+    first.run(0)
+    expect(second.toasts).to_contain_text(f"shop.list_orders(limit=1) needs your approval ({path})")
+    second.open_panel()
+    decide(second.item("shop.list_orders"), "Allow once")
+    expect(first.card()).to_contain_text(re.compile(r"Allowed by another browser \(\w{6}\)\. Done in"))
+    expect(first.cell(0).locator(".jp-OutputArea-executeResult")).to_contain_text("1")
+
+
+def test_two_tabs_that_decide_at_once_get_one_winner_and_one_clear_message(
+    new_person: Callable[[], Person], notebook: Callable[..., str], lab: Lab
+) -> None:
+    first, second = new_person(), new_person()
+    path, other = notebook(ASK), notebook("'another notebook'")
+    first.open(path)
+    second.open(other)
+    second.open_panel()
+    first.run(0)
+    held = HeldRequests(second.page, "**/decision*")
+    item = second.item("shop.list_orders")
+    decide(item, "Reject")
+    with second.page.expect_request("**/decision*"):
+        decide(item, "Reject")
+    decide(first.card(), "Allow once")
+    expect(first.card()).to_contain_text("Allowed by you. Done in")
+    held.release()
+    expect(second.panel.get_by_role("alert").filter(has_text="Your answer was discarded.")).to_contain_text(
+        re.compile(r"shop\.list_orders: Already decided by another browser \(\w{6}\)")
+    )
+    expect(item).to_have_count(0)
+    assert [request["status"] for request in lab.approvals(path, "approved,rejected,pending")] == ["approved"]
