@@ -61,9 +61,7 @@ _MOST_PLACES: Final = 2
 #: Longest such line, in characters.
 _LONGEST_LINE: Final = 200
 #: Top-level packages whose frames lie between a cell and a tool and are not the user's code.
-_NOT_OF_USER: Final = frozenset(
-    {"jupyter_agentbox", "IPython", "asyncio", "concurrent", "importlib", "_frozen_importlib", "threading"}
-)
+_NOT_OF_USER: Final = frozenset({"jupyter_agentbox", "IPython", "asyncio", "concurrent", "importlib", "threading"})
 
 
 class AgentBoxError(Exception):

@@ -66,6 +66,7 @@ from jupyter_agentbox.services.threads.turn_requests import TurnRequests
 from jupyter_agentbox.system import RandomIds, SystemClock
 
 from .agent_traits import AgentTraits
+from .interrupt_signal import stop_on_interrupt
 from .mcp_traits import McpTraits
 from .notebook_agents import NotebookAgents
 from .routes import ROUTES
@@ -197,6 +198,7 @@ class AgentBoxApp(ServerTraits, McpTraits, AgentTraits, ExtensionApp):
         )
 
     async def _start_jupyter_server_extension(self, _serverapp: ServerApp) -> None:
+        stop_on_interrupt(self._server())
         sign_cookies_anew(self._server())  # not before: each extension writes the settings back that it began with
         self._check_deciders()
         await self._hub_policy.start()
