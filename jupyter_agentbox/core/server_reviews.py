@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from .calls import JsonObject, JsonValue
-from .times import json_time
+from .times import json_time, time_from_json
 
 #: Where it stands in the `_meta` of a progress notification and of a result of MCP.
 REVIEW_KEY: Final = "jupyter-agentbox/review"
@@ -113,7 +113,7 @@ def review_from_json(value: object) -> ServerReview | None:
         groups=_names(value.get("groups")),
         count=count if isinstance(count, int) and not isinstance(count, bool) and 1 <= count <= 1000 else 1,
         approved_by=_names(value.get("approved_by")),
-        expires_at=_time(value.get("expires_at")),
+        expires_at=time_from_json(value.get("expires_at")),
         rejected_by=_text(value.get("rejected_by"), _LONGEST_NAME),
         reason=_text(value.get("reason"), _LONGEST),
         url=_text(value.get("url"), _LONGEST),
@@ -132,11 +132,3 @@ def _names(value: object) -> tuple[str, ...]:
 
 def _text(value: object, longest: int) -> str:
     return value[:longest] if isinstance(value, str) else ""
-
-
-def _time(value: object) -> datetime | None:
-    try:
-        time = datetime.fromisoformat(value) if isinstance(value, str) else None
-    except ValueError:
-        return None
-    return time if time is not None and time.tzinfo is not None else None

@@ -1,4 +1,4 @@
-"""The format of times for pages and programs."""
+"""Times as JSON has them: ISO 8601."""
 
 from __future__ import annotations
 
@@ -10,3 +10,12 @@ def json_time(value: datetime | None) -> str | None:
     if value is None:
         return None
     return value.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def time_from_json(value: object) -> datetime | None:
+    """Return a time in ISO 8601 with a time zone; ``None`` if the value is anything else."""
+    try:
+        time = datetime.fromisoformat(value) if isinstance(value, str) else None
+    except ValueError:
+        return None
+    return time if time is not None and time.tzinfo is not None else None

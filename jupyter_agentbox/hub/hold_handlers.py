@@ -8,6 +8,7 @@ from typing import Any, Final
 from tornado import web
 
 from jupyter_agentbox.core.calls import JsonObject
+from jupyter_agentbox.core.times import time_from_json
 
 from .handlers import JsonHandler
 
@@ -74,10 +75,7 @@ def time_of(given: JsonObject, name: str) -> datetime | None:
     value: Any = given.get(name)
     if value is None:
         return None
-    try:
-        found = datetime.fromisoformat(value)
-    except (TypeError, ValueError):
-        found = None
-    if found is None or found.tzinfo is None or found.timestamp() < 0:
+    found = time_from_json(value)
+    if found is None or found.timestamp() < 0:
         raise web.HTTPError(422, f"`{name}` must be a time such as 2026-05-01T00:00:00Z")
     return found

@@ -14,6 +14,7 @@ from tornado import web
 from jupyter_agentbox.core.audit_trail import record_time
 from jupyter_agentbox.core.calls import JsonObject
 from jupyter_agentbox.core.otlp import export_request, read_log_record
+from jupyter_agentbox.core.times import time_from_json
 from jupyter_agentbox.services.json_answers import answer_text
 from jupyter_agentbox.storage.reports import ReportQuery, ReportRow
 
@@ -64,11 +65,8 @@ class ReportsHandler(JsonHandler):
         given = self.get_query_argument(name, "")
         if not given:
             return None
-        try:
-            found = datetime.fromisoformat(given)
-        except ValueError:
-            found = None
-        if found is None or found.tzinfo is None:
+        found = time_from_json(given)
+        if found is None:
             raise web.HTTPError(422, f"`{name}` must be a time such as 2026-05-01T00:00:00Z")
         return found
 

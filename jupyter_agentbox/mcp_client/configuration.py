@@ -254,19 +254,19 @@ def _find(text: str, key: str, start: int) -> int:
     return min((place for place in places if place >= 0), default=-1)
 
 
-def is_below(server: ServerConfiguration, service: str) -> bool:
-    """Whether a server is one of a Hub service's.
+def is_central(server: ServerConfiguration, hub_service: str) -> bool:
+    """Whether a server is a central one, which the Hub service runs.
 
     Parameters
     ----------
     server : ServerConfiguration
         The server.
-    service : str
-        The service's URL; empty for none.
+    hub_service : str
+        The Hub service's URL; empty for none.
     """
-    if not service or not isinstance(server, HttpServer):
+    if not hub_service or not isinstance(server, HttpServer):
         return False
-    place, name = f"{service.rstrip('/')}/mcp/", server.url.rpartition("/")[2]
+    place, name = f"{hub_service.rstrip('/')}/mcp/", server.url.rpartition("/")[2]
     return server.url == f"{place}{name}" and _CENTRAL_NAME.fullmatch(name) is not None
 
 

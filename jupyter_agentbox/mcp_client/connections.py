@@ -26,7 +26,7 @@ from jupyter_agentbox.processes.process import Command
 from jupyter_agentbox.processes.reaper import CANNOT_EXECUTE, NOT_FOUND
 
 from .bearer_auth import SignedIn
-from .configuration import HttpServer, StdioServer, is_below
+from .configuration import HttpServer, StdioServer, is_central
 from .elicitation import elicitation
 from .limits import ServerLimits
 from .logs import LogRing, Redactor
@@ -124,7 +124,7 @@ async def _connect(
             name=server.name,
             log=log,
             redact=redact,
-            is_of_hub_service=is_below(server, hub_service),
+            is_central=is_central(server, hub_service),
         )
     raise AssertionError("the last mode returns or raises")
 

@@ -86,7 +86,7 @@ class Session:
         The server's log.
     redact : Redactor
         Removes the configuration's secrets from messages.
-    is_of_hub_service : bool
+    is_central : bool
         Whether it belongs to the Hub service, which knows who approved a call; others' claims about that are ignored.
     """
 
@@ -100,7 +100,7 @@ class Session:
         name: str,
         log: LogRing,
         redact: Redactor,
-        is_of_hub_service: bool = False,
+        is_central: bool = False,
     ) -> None:
         self._client = client
         self._transport = transport
@@ -109,7 +109,7 @@ class Session:
         self._name = name
         self._log = log
         self._redact = redact
-        self._is_of_hub_service = is_of_hub_service
+        self._is_central = is_central
         self._tools: dict[str, ToolDescription] = {}
         self._wrapped: frozenset[str] = frozenset()
         self._listing = asyncio.Lock()
@@ -301,7 +301,7 @@ class Session:
 
     def _meta(self, call: ToolCall, listener: CallListener | None) -> dict[str, Any] | None:
         """Return metadata identifying the call in our record, only for the Hub service, whose record has it, too."""
-        if not self._is_of_hub_service or listener is None:
+        if not self._is_central or listener is None:
             return None
         origin = call.origin
         reported = ReportedOrigin(
@@ -315,7 +315,7 @@ class Session:
 
     def _clean(self, review: ServerReview | None) -> ServerReview | None:
         """Return the server's information on whom it asks, without secrets, if it is accepted from this server."""
-        return None if review is None or not self._is_of_hub_service else review.redacted(self._redact)
+        return None if review is None or not self._is_central else review.redacted(self._redact)
 
     async def _error(self, call: ToolCall, error: MCPError, delivery: Delivery, seconds: float) -> ToolServerError:
         name = call.qualified_name

@@ -110,13 +110,19 @@ def test_request_of_a_kernel_that_restarts_is_closed(person: Person, notebook: C
     expect(person.item("shop.list_orders")).to_have_count(0)
 
 
-def test_second_tab_shows_the_request_and_can_decide_it(
-    new_person: Callable[[], Person], notebook: Callable[..., str], lab: Lab
-) -> None:
+def open_two(new_person: Callable[[], Person], notebook: Callable[..., str]) -> tuple[Person, Person, str]:
+    """Return one person with a notebook that asks, one with another notebook, and the path of the former."""
     first, second = new_person(), new_person()
     path, other = notebook(ASK), notebook("'another notebook'")
     first.open(path)
     second.open(other)
+    return first, second, path
+
+
+def test_second_tab_shows_the_request_and_can_decide_it(
+    new_person: Callable[[], Person], notebook: Callable[..., str], lab: Lab
+) -> None:
+    first, second, path = open_two(new_person, notebook)
     first.run(0)
     expect(second.toasts).to_contain_text(f"shop.list_orders(limit=1) needs your approval ({path})")
     second.open_panel()
@@ -128,10 +134,7 @@ def test_second_tab_shows_the_request_and_can_decide_it(
 def test_two_tabs_that_decide_at_once_get_one_winner_and_one_clear_message(
     new_person: Callable[[], Person], notebook: Callable[..., str], lab: Lab
 ) -> None:
-    first, second = new_person(), new_person()
-    path, other = notebook(ASK), notebook("'another notebook'")
-    first.open(path)
-    second.open(other)
+    first, second, path = open_two(new_person, notebook)
     second.open_panel()
     first.run(0)
     held = HeldRequests(second.page, "**/decision*")

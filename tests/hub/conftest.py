@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,7 +13,7 @@ from playwright.sync_api import Page, sync_playwright
 from tests.browser.conftest import CHROMIUM, CHROMIUM_OPTIONS
 from tests.browser.lab import PATIENCE
 
-from .hub import Hub, kept_ports, missing, running_hub
+from .hub import OWNER, Hub, kept_ports, missing, running_hub
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -57,3 +59,14 @@ def page() -> Iterator[Page]:
         context.set_default_timeout(PATIENCE)
         yield context.new_page()
         browser.close()
+
+
+@pytest.fixture
+def shop(hub: Hub) -> Iterator[None]:
+    """Give the owner's server an MCP server."""
+    file = hub.root / "homes" / OWNER / ".jupyter" / "mcp.json"
+    file.parent.mkdir(exist_ok=True)
+    entry = {"command": sys.executable, "args": ["-m", "jupyter_agentbox.demo.shop"]}
+    file.write_text(json.dumps({"mcpServers": {"shop": entry}}))
+    yield
+    file.unlink()

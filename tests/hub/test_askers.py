@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
-import sys
 import time
 import urllib.parse
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -29,17 +28,6 @@ from jupyter_agentbox.kernel import cells
 cells._current.set(cells.Cell(parent))
 tools.shop.delete_order(order_id=1210)
 """
-
-
-@pytest.fixture
-def shop(hub: Hub) -> Iterator[None]:
-    """Give the owner's server an MCP server."""
-    file = hub.root / "homes" / OWNER / ".jupyter" / "mcp.json"
-    file.parent.mkdir(exist_ok=True)
-    entry = {"command": sys.executable, "args": ["-m", "jupyter_agentbox.demo.shop"]}
-    file.write_text(json.dumps({"mcpServers": {"shop": entry}}))
-    yield
-    file.unlink()
 
 
 def with_token(token: str) -> dict[str, str]:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -27,17 +25,6 @@ async with CodeExecutor() as executor:
     seen = await executor.execute("import os; print([name for name in os.environ if name.startswith('JUPYTERHUB')])")
     print("names:", seen.text)
 """
-
-
-@pytest.fixture
-def shop(hub: Hub) -> Iterator[None]:
-    """Give the owner's server an MCP server."""
-    file = hub.root / "homes" / OWNER / ".jupyter" / "mcp.json"
-    file.parent.mkdir(exist_ok=True)
-    entry = {"command": sys.executable, "args": ["-m", "jupyter_agentbox.demo.shop"]}
-    file.write_text(json.dumps({"mcpServers": {"shop": entry}}))
-    yield
-    file.unlink()
 
 
 async def pending(hub: Hub) -> Any:

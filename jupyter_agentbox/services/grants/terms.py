@@ -8,6 +8,7 @@ from typing import Final
 from jupyter_agentbox.core.calls import JsonValue
 from jupyter_agentbox.core.grant_uses import Scope
 from jupyter_agentbox.core.grants import GrantTerms
+from jupyter_agentbox.core.times import time_from_json
 from jupyter_agentbox.exceptions import InvalidDecisionError
 
 _FIELDS: Final = {"scope", "until", "uses"}
@@ -38,10 +39,7 @@ def terms_from_json(value: JsonValue) -> GrantTerms:
 def _time(value: JsonValue) -> datetime | None:
     if value is None:
         return None
-    try:
-        time = datetime.fromisoformat(value) if isinstance(value, str) else None
-    except ValueError:
-        time = None
-    if time is None or time.utcoffset() is None:
+    time = time_from_json(value)
+    if time is None:
         raise InvalidDecisionError("`grant.until` must be a time in ISO 8601, with its time zone")
     return time

@@ -140,7 +140,8 @@ class PolicyManager:
 
     def stamped(self, evaluation: Evaluation) -> Evaluation:
         """Return an evaluation with the version of the Hub service's policy in force."""
-        return replace(evaluation, policy_version=self.book.policy_version)
+        version = self.book.policy_version
+        return evaluation if version == evaluation.policy_version else replace(evaluation, policy_version=version)
 
     @property
     def book(self) -> RuleBook:
