@@ -1,4 +1,4 @@
-"""Where a call of a central tool came from, as the server of the user says who made it."""
+"""The origin of a central tool call, as reported by the user's server."""
 
 from __future__ import annotations
 
@@ -6,26 +6,26 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-#: Where it stands in the `_meta` of a call of MCP.
+#: Key in the `_meta` of an MCP call.
 ORIGIN_KEY: Final = "jupyter-agentbox/origin"
-#: Characters of a text that are taken of what a server says.
+#: Maximum length of a text, in characters; the rest is cut.
 _LONGEST: Final = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportedOrigin:
-    """What finds the same call in the records of the user's own server.
+    """Identifies a central call in the record of the user's own server.
 
-    That server is the user's, and may say what is not true. It is kept for auditors: no rule reads it.
+    The user controls that server, so this can be false. It is recorded for auditors and read by no rule.
 
     Parameters
     ----------
     request_id : str
-        The request there.
+        The request's id on that server.
     kernel_id, notebook_path, cell_id : str or None
         As in `Origin`.
     isolation : str
-        The level of isolation of that kernel; empty if it is not said.
+        The kernel's isolation level; empty if not reported.
     """
 
     request_id: str
@@ -35,7 +35,7 @@ class ReportedOrigin:
     isolation: str = ""
 
     def to_json(self) -> dict[str, str | None]:
-        """Return it as servers send it, and as the store and the REST API have it."""
+        """Return the origin as JSON, for MCP, the store and the REST API."""
         return {
             "request_id": self.request_id,
             "kernel_id": self.kernel_id,
@@ -46,7 +46,7 @@ class ReportedOrigin:
 
 
 def origin_from_json(value: object) -> ReportedOrigin | None:
-    """Read what anybody may have sent; ``None`` if it is no such thing. Long texts are cut."""
+    """Return the origin in an untrusted value; ``None`` if it is not one. Long texts are cut."""
     request_id = _text(value, "request_id")
     if request_id is None:
         return None
@@ -60,7 +60,7 @@ def origin_from_json(value: object) -> ReportedOrigin | None:
 
 
 def origin_in(meta: object) -> ReportedOrigin | None:
-    """Return what the `_meta` of a call says of where it came from, if anything."""
+    """Return the origin in the `_meta` of an MCP call, if there is one."""
     return origin_from_json(meta.get(ORIGIN_KEY)) if isinstance(meta, Mapping) else None
 
 

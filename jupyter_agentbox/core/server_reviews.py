@@ -1,4 +1,4 @@
-"""What the service beside a JupyterHub says of the persons whom it asks before it runs a central tool."""
+"""The Hub service's reviews: whom it asks before it runs a central tool, and what they answered."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import Any, Final
 from .calls import JsonObject, JsonValue
 from .times import json_time, time_from_json
 
-#: Where it stands in the `_meta` of a progress notification and of a result of MCP.
+#: Key in the `_meta` of MCP progress notifications and results.
 REVIEW_KEY: Final = "jupyter-agentbox/review"
-#: How it may stand: as a request does.
+#: Valid statuses: those of a request.
 _STATUSES: Final = frozenset({"pending", "approved", "rejected", "expired", "cancelled", "orphaned"})
-#: Characters of a text, and how many names, that are taken of what a server says.
+#: Maximum length of a text and of a name, in characters, and maximum number of names; the rest is cut.
 _LONGEST: Final = 500
 _LONGEST_NAME: Final = 100
 _MOST_NAMES: Final = 20
@@ -22,26 +22,26 @@ _MOST_NAMES: Final = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerReview:
-    """How far the persons are whom the Hub service asks. It knows them from the Hub; whoever reads this has its word.
+    """The state of a review at the Hub service, as the service reports it.
 
     Parameters
     ----------
     status : str
-        As that of a request: ``"pending"`` while they are asked.
+        As that of a request: ``"pending"`` until it is decided.
     groups : tuple of str
-        Whose members can answer; empty if it is the person whose code asks.
+        Groups whose members can answer; empty if the caller answers.
     count : int
-        How many have to approve.
+        How many approvals are required.
     approved_by : tuple of str
-        Who has approved.
+        Names of those who have approved.
     expires_at : datetime or None
-        When it stops waiting; ``None`` if it does not, or has ended.
+        Expiry time of a pending review; ``None`` if it does not expire or has ended.
     rejected_by : str
-        Who rejected it; empty if nobody did.
+        Name of whoever rejected it; empty if nobody did.
     reason : str
-        Why they did.
+        Reason of the rejection.
     url : str
-        The server's page of it, if it says so.
+        The review's page at the service; empty if unknown.
     """
 
     status: str
@@ -54,20 +54,21 @@ class ServerReview:
     url: str = ""
 
     def __str__(self) -> str:
-        who = f"{self.count} of the group {' or '.join(self.groups)}" if self.groups else "you"
+        members = "a member" if self.count == 1 else f"{self.count} members"
+        who = f"{members} of {' or '.join(self.groups)}" if self.groups else "you"
         by = " and ".join(self.approved_by)
         match self.status:
             case "pending":
                 where = f" at {self.url}" if self.url else ""
                 until = f" until {self.expires_at:%Y-%m-%d %H:%M} UTC" if self.expires_at else ""
-                so_far = f"; approved so far by {len(self.approved_by)} ({by})" if by else ""
-                return f"waits for {who}{where}{until}{so_far}"
+                so_far = f"; approved by {by} so far" if by else ""
+                return f"waiting for {who}{where}{until}{so_far}"
             case "approved":
                 return f"approved by {by}" if by else "approved"
             case "rejected":
                 return f"rejected{f' by {self.rejected_by}' if self.rejected_by else ''}{self._why}"
             case "expired":
-                return f"expired: it waited for {who}{f', and was approved by {by} only' if by else ''}"
+                return f"expired while waiting for {who}{f'; only {by} approved it' if by else ''}"
             case _:
                 return "withdrawn before it was decided"
 
@@ -76,7 +77,7 @@ class ServerReview:
         return f": {self.reason}" if self.reason else ""
 
     def to_json(self) -> JsonObject:
-        """Return it as servers, the store and the REST API have it."""
+        """Return the review as JSON, for MCP, the store and the REST API."""
         groups: list[JsonValue] = [*self.groups]
         approved_by: list[JsonValue] = [*self.approved_by]
         return {
@@ -91,7 +92,7 @@ class ServerReview:
         }
 
     def redacted(self, redact: Callable[[str], str]) -> ServerReview:
-        """Return it without what is secret in a text."""
+        """Return the review with secrets redacted from its texts."""
         return replace(
             self,
             groups=tuple(map(redact, self.groups)),
@@ -103,7 +104,7 @@ class ServerReview:
 
 
 def review_from_json(value: object) -> ServerReview | None:
-    """Read what anybody may have sent; ``None`` if it is no such thing. Long texts are cut."""
+    """Return the review in an untrusted value; ``None`` if it is not one. Long texts are cut."""
     status = _text(value.get("status"), _LONGEST_NAME) if isinstance(value, Mapping) else ""
     if not isinstance(value, Mapping) or status not in _STATUSES:
         return None
@@ -121,7 +122,7 @@ def review_from_json(value: object) -> ServerReview | None:
 
 
 def review_in(meta: Mapping[str, Any]) -> ServerReview | None:
-    """Return what the `_meta` of a message of MCP says of a review, if anything."""
+    """Return the review in the `_meta` of an MCP message, if there is one."""
     return review_from_json(meta.get(REVIEW_KEY))
 
 

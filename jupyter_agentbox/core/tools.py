@@ -186,7 +186,7 @@ class Activity:
     review: ServerReview | None = None
 
     def with_progress(self, progress: Progress) -> Activity:
-        """Return it with how far the tool is now."""
+        """Return the activity with the latest progress; a review stays until a newer one."""
         return replace(self, progress=progress, review=progress.review or self.review)
 
     def with_message(self, message: LogMessage) -> Activity:

@@ -29,7 +29,7 @@ from jupyter_agentbox.services.calls.manager import FinishedCall
 from jupyter_agentbox.services.json_answers import answer_text
 
 from .handlers import HubServiceHandler, told_of
-from .open_calls import OpenCall, OpenCalls, as_token, event_id, from_event_id
+from .open_calls import OpenCall, OpenCalls, as_id, event_id, from_event_id
 from .pace import LONGEST
 
 log = logging.getLogger(__name__)
@@ -139,7 +139,7 @@ class McpHandler(HubServiceHandler):
             self._hear(message["method"], params)
             self.set_status(202)
             return
-        if isinstance(message["id"], bool) or not isinstance(message["id"], str | int):
+        if as_id(message["id"]) is None:
             self._finish_error(None, _INVALID_REQUEST, "the `id` of a request must be a string or an integer")
             return
         await self._answer(server, message["method"], message["id"], params)
@@ -197,7 +197,7 @@ class McpHandler(HubServiceHandler):
             session=self._session,
             message_id=id,
             task=task,
-            progress_token=as_token(meta.get("progressToken")) if isinstance(meta, dict) else None,
+            progress_token=as_id(meta.get("progressToken")) if isinstance(meta, dict) else None,
         )
         await self._answer_when_done(call)
 
@@ -221,10 +221,10 @@ class McpHandler(HubServiceHandler):
             self._open_calls.remove(call)
 
     async def _pulse(self, call: OpenCall) -> None:
-        """Show that the answer is to come, and whom it waits for, until it can be given or another has the call."""
+        """Keep the stream alive and report the review, until the call ends or another connection takes it over."""
         said: ServerReview | None = None
         if call.request_id:
-            call.news.set()  # it is told from the beginning: what the connection before has sent may be lost
+            call.news.set()  # start over: what the previous connection sent may be lost
         while not call.task.done() and call.is_held_by(self):
             news = asyncio.ensure_future(call.news.wait())
             try:
@@ -236,7 +236,7 @@ class McpHandler(HubServiceHandler):
             if call.news.is_set() and said is None:
                 self._begin_events(call)
             call.news.clear()
-            review = await self._review_of(call)  # also at a pulse: who may answer can change with time alone
+            review = await self._review_of(call)  # at each pulse, too: an escalation changes who may answer
             if review != said and review is not None:
                 said = review
                 if call.progress_token is not None:
@@ -246,7 +246,7 @@ class McpHandler(HubServiceHandler):
             await self.flush()
 
     async def _review_of(self, call: OpenCall) -> ServerReview | None:
-        """Return whom a call waits for or waited for; ``None`` if nobody was asked, or it cannot be read."""
+        """Return the review of a call; ``None`` if nobody was asked, or the request cannot be read."""
         try:
             return await self.parts.reviews.review_of(call.request_id, self._public_url) if call.request_id else None
         except AgentBoxError:
@@ -300,7 +300,7 @@ def failure(text: str) -> dict[str, Any]:
 
 
 def _with_review(result: dict[str, Any], review: ServerReview | None) -> dict[str, Any]:
-    """Return a result with who decided; what the tool's own server says of that is left out."""
+    """Return a result with its review in `_meta`, replacing any claim of the tool's own server."""
     meta = {key: value for key, value in result.pop("_meta", {}).items() if key != REVIEW_KEY}
     if review is not None:
         meta[REVIEW_KEY] = review.to_json()

@@ -31,9 +31,9 @@ class OpenCall:
     request_id : str
         The request that somebody was asked; empty while nobody was, and then nobody can come back for the answer.
     progress_token : str, int or None
-        By which the caller knows notifications of progress; ``None`` if it wants none.
+        The caller's token for progress notifications; ``None`` if it wants none.
     news : asyncio.Event
-        Set when its request begins to wait, or changes.
+        Set when its request becomes pending, or changes.
     """
 
     user: str
@@ -103,7 +103,7 @@ class OpenCalls:
             self._asking[call.request_id] = call
 
     def waits(self, call: OpenCall, request: ApprovalRequest) -> None:
-        """Note that somebody is asked about a call."""
+        """Note the request that asks somebody about a call."""
         call.request_id = request.id
         call.news.set()
         self._asking[request.id] = call
@@ -149,7 +149,7 @@ def event_id(request_id: str, message_id: object, progress_token: object = None)
 
 
 def from_event_id(text: str) -> tuple[str, str | int, str | int | None]:
-    """Return the request's id, that of the message that it answers, and the token of its progress.
+    """Return the request's id, the id of the message to answer, and the progress token.
 
     Raises
     ------
@@ -161,12 +161,13 @@ def from_event_id(text: str) -> tuple[str, str | int, str | int | None]:
         found = json.loads(message)
     except (ValueError, RecursionError):
         found = None
-    message_id, token = found if isinstance(found, list) and len(found) == 2 else (found, None)  # without: of before
-    if not request_id or isinstance(message_id, bool) or not isinstance(message_id, str | int):
+    message_id, token = found if isinstance(found, list) and len(found) == 2 else (found, None)  # of an older release
+    message_id = as_id(message_id)
+    if not request_id or message_id is None:
         raise UnknownApprovalError("there is nothing to come back for", request_id="")
-    return request_id, message_id, as_token(token)
+    return request_id, message_id, as_id(token)
 
 
-def as_token(value: object) -> str | int | None:
-    """Return a token of progress, as anybody may have sent it; ``None`` if it is none."""
+def as_id(value: object) -> str | int | None:
+    """Return an untrusted message id or progress token; ``None`` if it is neither a string nor an integer."""
     return value if isinstance(value, str | int) and not isinstance(value, bool) else None

@@ -93,7 +93,7 @@ class ReviewFilter:
 
 
 def persons_to_json(request: ApprovalRequest) -> JsonObject:
-    """Return who asked, from where as their server says, who has to approve, and who did without being enough."""
+    """Return who asked and from where, who has to approve, and the approvals so far."""
     approvers, reported = approvers_of(request), request.call.origin.reported
     return {
         "asked_by": asker_of(request),
@@ -131,7 +131,7 @@ def approvers_of(request: ApprovalRequest) -> Approvers | None:
 
 
 def server_review(request: ApprovalRequest, now: datetime, url: str) -> ServerReview:
-    """Return how far the persons are who decide a request, as its caller is told."""
+    """Return the state of a request's review, for its caller."""
     approvers, decision, status = approvers_of(request), request.decision, request.status
     approved_by = [vote.reviewer.name for vote in request.votes]
     if decision is not None and decision.answer.allows:
@@ -224,14 +224,14 @@ class ReviewManager:
         return request
 
     async def review_of(self, request_id: str, url: str) -> ServerReview:
-        """Return what the caller of a central tool is told of those who decide.
+        """Return the state of a request's review, for the caller of the tool.
 
         Parameters
         ----------
         request_id : str
             The request.
         url : str
-            Where people find the service.
+            The service's public URL.
 
         Raises
         ------

@@ -37,7 +37,7 @@ _FRESH: Final = 5.0
 
 
 class MissingNameError(AttributeError):
-    """A server or a tool has no such name. IPython shows a short traceback of it, as of the package's own errors."""
+    """No server or tool has this name. IPython shows a short traceback, as for the package's other errors."""
 
     def _render_traceback_(self) -> list[str]:
         return short_traceback(self)

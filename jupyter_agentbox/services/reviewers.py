@@ -164,15 +164,15 @@ async def reviewer_of(handler: JupyterHandler, resource: str) -> Reviewer:
 
 
 async def author_of(handler: JupyterHandler) -> Reviewer:
-    """Return who sends a request that is no decision, for the record of what it changed.
+    """Return the sender of a request other than a decision, for the record of what it changed.
 
-    Whoever may use the server may send it, and has: so nobody is refused here. Where the Hub does not say how they
-    came, that is unknown.
+    Everyone who may use the server may send such a request, so nobody is rejected. If the Hub does not tell how they
+    are authenticated, that is recorded as unknown.
 
     Parameters
     ----------
     handler : JupyterHandler
-        Handles the request, which was authenticated and authorized.
+        Handler of the authenticated and authorized request.
     """
     hub_auth = hub_auth_of(handler.serverapp)
     if hub_auth is None:
@@ -221,7 +221,7 @@ class _HubReviewer:
         return self._reviewer(*found, known)
 
     async def author(self) -> Reviewer:
-        """Return who it is, whatever they may; how they came only if the Hub says so."""
+        """Return the sender, whatever their rights."""
         user = self._handler.current_user
         try:
             known = await self._known()
@@ -233,13 +233,13 @@ class _HubReviewer:
         return self._reviewer(*found, known)
 
     async def _known(self) -> dict[str, dict[str, Any] | None]:
-        """Return what the Hub says of each token that came with the request."""
+        """Return the Hub's model of each token in the request."""
         in_header = self._hub_auth.get_token(self._handler, in_cookie=False)
         tokens = dict.fromkeys((in_header, self._token_in_cookie()))
         return {token: await self._ask(token) for token in tokens if token}
 
     def _whose(self, known: Mapping[str, dict[str, Any] | None]) -> tuple[str, dict[str, Any]] | None:
-        """Return the token that is the user's, and what the Hub says of it; ``None`` if none is."""
+        """Return the current user's token and its model; ``None`` if no token is theirs."""
         name = self._handler.current_user.username
         return next(((token, model) for token, model in known.items() if model and model["name"] == name), None)
 

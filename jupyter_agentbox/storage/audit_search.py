@@ -32,7 +32,7 @@ Read: TypeAlias = Callable[[Sequence[Any]], Sequence[ApprovalRequest]]
 _STEP: Final = 500
 #: Seconds after which a page of a search for words ends.
 _PATIENCE: Final = 0.05
-#: In a call as lists show it, what JSON calls `null`.
+#: JSON's `null` as displayed in a call.
 _NONE: Final = "none"
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 

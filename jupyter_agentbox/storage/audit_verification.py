@@ -211,11 +211,11 @@ def _verify_rest(reading: Reading) -> Broken | None:
 
 
 def _outside(connection: Connection) -> Broken | None:
-    """Return the entry whose number no entry of the chain has: it is linked to none, and could say anything."""
+    """Return an entry numbered below 1, which is not linked to the chain and so proves nothing."""
     first = connection.execute(select(audit.c.number, audit.c.request_id).order_by(audit.c.number).limit(1)).first()
     if first is None or first.number > 0:
         return None
-    what = "it is no part of the chain, whose first entry has the number 1: it was added or moved there by hand"
+    what = "it is not part of the chain, whose first entry has the number 1: it was added or moved by hand"
     return Broken(number=first.number, what=what, request_id=first.request_id)
 
 

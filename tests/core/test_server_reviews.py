@@ -60,20 +60,17 @@ def test_of_what_strangers_send_only_short_texts_are_taken() -> None:
     [
         (
             WAITING,
-            (
-                f"waits for 2 of the group stewards at {WAITING.url} until 2026-01-01 12:30 UTC;"
-                " approved so far by 1 (bob)"
-            ),
+            (f"waiting for 2 members of stewards at {WAITING.url} until 2026-01-01 12:30 UTC; approved by bob so far"),
         ),
-        (ServerReview(status="pending"), "waits for you"),
+        (ServerReview(status="pending"), "waiting for you"),
         (ServerReview(status="approved", approved_by=("bob", "cleo")), "approved by bob and cleo"),
         (ServerReview(status="approved"), "approved"),
         (ServerReview(status="rejected", rejected_by="cleo", reason="no"), "rejected by cleo: no"),
         (ServerReview(status="rejected"), "rejected"),
-        (ServerReview(status="expired", groups=("a", "b")), "expired: it waited for 1 of the group a or b"),
+        (ServerReview(status="expired", groups=("a", "b")), "expired while waiting for a member of a or b"),
         (
             ServerReview(status="expired", groups=("a",), count=2, approved_by=("bob",)),
-            "expired: it waited for 2 of the group a, and was approved by bob only",
+            "expired while waiting for 2 members of a; only bob approved it",
         ),
         (ServerReview(status="cancelled"), "withdrawn before it was decided"),
     ],

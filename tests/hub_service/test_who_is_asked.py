@@ -71,8 +71,8 @@ async def test_who_asks_is_told_who_is_asked_until_when_and_who_has_approved(tmp
     assert first.url == f"{service.url}requests/{request['id']}"
     assert (second.status, second.approved_by) == ("pending", ("bob",))
     assert [(one.progress, one.total) for one in heard.progress[:2]] == [(0, 2), (1, 2)]
-    assert "waits for 2 of the group data-stewards" in heard.progress[0].message
-    assert heard.progress[1].message.endswith("approved so far by 1 (bob)")
+    assert "waiting for 2 members of data-stewards" in heard.progress[0].message
+    assert heard.progress[1].message.endswith("; approved by bob so far")
     assert not result.is_error
     final = result.review
     assert final is not None
@@ -106,7 +106,7 @@ async def test_a_call_that_too_few_approved_in_time_says_so(tmp_path: Path) -> N
         async with asyncio.timeout(TIMEOUT):
             result = await calling
 
-    assert "needed the approval of 2 persons and got that of bob only in time; it did not run" in result.text
+    assert "needed the approval of 2 people, and only bob approved it in time; it did not run" in result.text
     final = result.review
     assert final is not None
     assert (final.status, final.approved_by) == ("expired", ("bob",))
@@ -136,5 +136,5 @@ async def test_only_of_the_hub_service_the_word_counts_on_who_approved(tmp_path:
         async with asyncio.timeout(TIMEOUT):
             result = await calling
 
-    assert heard.progress[0].message.startswith("waits for 1 of the group data-stewards")
+    assert heard.progress[0].message.startswith("waiting for a member of data-stewards")
     assert (heard.reviews, result.review) == ([], None)

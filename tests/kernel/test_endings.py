@@ -109,7 +109,7 @@ def test_line_says_what_was_answered_at_the_hub() -> None:
 
 
 def test_line_of_a_call_that_ended_while_the_hub_asked_does_not_say_that_it_waits() -> None:
-    hub = {"status": "pending", "text": "waits for 1 of the group stewards at https://hub/requests/r1"}
+    hub = {"status": "pending", "text": "waiting for a member of stewards at https://hub/requests/r1"}
     assert line(record(hub=hub), "interrupted", has_run=False) == (
         "✗ shop.set_price(product_id=5, price=149.0) — allowed by Ada, 2026-11-22 00:32,"
         " not yet answered at the Hub, interrupted"

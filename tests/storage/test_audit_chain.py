@@ -280,8 +280,8 @@ def test_any_single_edit_removal_or_exchange_is_found(sound: Path, data: st.Data
         ("UPDATE agentbox_arguments SET arguments = '{}' WHERE id = 'long'", 11, "long arguments were changed"),
         ("DELETE FROM agentbox_arguments", 11, "long arguments were removed"),
         ("UPDATE agentbox_tools SET description = '{}'", None, "description of a tool was changed"),
-        ("UPDATE agentbox_audit SET number = 0 WHERE number = 15", 0, "it is no part of the chain"),
-        ("INSERT INTO agentbox_audit VALUES (-5, 'removed', 'r1', '', '', '')", -5, "it is no part of the chain"),
+        ("UPDATE agentbox_audit SET number = 0 WHERE number = 15", 0, "it is not part of the chain"),
+        ("INSERT INTO agentbox_audit VALUES (-5, 'removed', 'r1', '', '', '')", -5, "it is not part of the chain"),
     ],
 )
 async def test_the_first_broken_record_is_named(sound: Path, statement: str, number: int | None, what: str) -> None:

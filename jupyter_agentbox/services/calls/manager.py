@@ -349,4 +349,4 @@ def _too_late(request: ApprovalRequest) -> str:
     if not request.votes or rule is None or rule.approvers is None:
         return f"nobody decided about `{name}` in time"
     voters = " and ".join(vote.reviewer.name for vote in request.votes)
-    return f"`{name}` needed the approval of {rule.approvers.count} persons and got that of {voters} only in time"
+    return f"`{name}` needed the approval of {rule.approvers.count} people, and only {voters} approved it in time"

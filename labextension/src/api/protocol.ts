@@ -211,22 +211,22 @@ export interface IOutcome {
   progress?: IProgress | null;
   /** The last ones, oldest first; an older server does not send them. */
   messages?: ILogMessage[];
-  /** Whom the Hub service asks, or asked, before a central tool runs; an older server does not say. */
+  /** The Hub service’s review of a call of a central tool; missing from older servers. */
   review?: IHubReview | null;
 }
 
-/** How far the persons are whom the Hub service asks: its word, which knows them from the Hub. */
+/** The state of a review at the Hub service, as the service reports it. */
 export interface IHubReview {
   status: Status;
-  /** Whose members are asked; empty if it is the person whose code asks. */
+  /** Groups whose members can answer; empty if the caller answers. */
   groups: string[];
-  /** How many have to approve. */
+  /** How many approvals are required. */
   count: number;
   approved_by: string[];
   expires_at: string | null;
   rejected_by: string | null;
   reason: string;
-  /** The service's page of it; a path, if the service does not know its whole address. */
+  /** The review's page at the service; only a path if the service does not know its public URL. */
   url: string | null;
 }
 
@@ -300,15 +300,15 @@ export interface IApproval {
   ended_at?: string | null;
   decision: IDecision | null;
   outcome: IOutcome | null;
-  /** What a notebook may keep of the arguments; `null` while the request waits, and where it may keep none. */
+  /** What a notebook may save of the arguments; `null` while the request is pending, and if it may save none. */
   saved?: ISavedCall | null;
 }
 
-/** What a notebook keeps of a call's arguments. */
+/** What a notebook saves of a call's arguments. */
 export interface ISavedCall {
   /** The call that ran, on one line. */
   call: string;
-  /** What the code had asked for, where an edit has other values. */
+  /** The requested arguments that an edit changed. */
   replaced: string | null;
 }
 

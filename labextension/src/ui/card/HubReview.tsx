@@ -1,5 +1,5 @@
 /**
- * Whom a running call waits for at the Hub: who is asked, who has approved, and until when.
+ * The pending review of a running call at the Hub: who is asked, who has approved, and until when.
  */
 import React from 'react';
 
@@ -15,7 +15,7 @@ export interface IHubReviewProps {
   now: () => number;
 }
 
-/** The service decides, on its own page: this page only shows how far it is. */
+/** Shows the state of the review. People answer on the service’s own page, not here. */
 export function HubReview({ review, now }: IHubReviewProps): JSX.Element {
   const trans = useTrans();
   const nameOf = useNameOf();

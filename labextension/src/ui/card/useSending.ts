@@ -19,10 +19,10 @@ export interface IArgumentError {
   message: string;
 }
 
-/** Why an answer was not taken. */
+/** Why an answer was not accepted. */
 interface IFailure {
   text: string;
-  /** The request was over by then: that is worth saying on the card of one that is over. */
+  /** Whether the request had already ended, which its final card should say. */
   isLate: boolean;
 }
 
@@ -82,7 +82,7 @@ export function useSending(
         setBusy(false);
       });
   };
-  // What became of a request that is over stands on its card, and nothing can be done about it any more.
+  // The card of a request that has ended shows its outcome, and advice on what to do no longer applies.
   const isShown = approval.status === 'pending' || failure?.isLate;
   const text = isShown ? (failure?.text ?? null) : null;
   const forget = (): void => {
@@ -91,7 +91,7 @@ export function useSending(
   return { send, interrupt, forget, isBusy, failure: text, argumentError };
 }
 
-/** Whether an answer came when the request had been decided or had ended. */
+/** Whether an answer arrived after the request had been decided or had ended. */
 function isTooLate(error: unknown): boolean {
   const present = error instanceof RequestError ? error.approval : null;
   return present !== null && present.status !== 'pending';

@@ -1,5 +1,5 @@
 /**
- * Whom the Hub service asks before a central tool runs, and what they answered, in words.
+ * The words for a review at the Hub service: who is asked, and what they answered.
  */
 import type { TranslationBundle } from '@jupyterlab/translation';
 
@@ -7,10 +7,10 @@ import type { IHubReview } from '../../api/protocol';
 import type { NameOf } from './reviewers';
 import { label } from './visibleText';
 
-/** The longest name that is shown whole. */
+/** Maximum length of a name, in characters. */
 const LENGTH = 60;
 
-/** Say who is asked: “2 members of data-stewards”. */
+/** Describe who is asked: “2 members of data-stewards”. */
 export function whoIsAsked(
   { groups, count }: IHubReview,
   trans: TranslationBundle
@@ -23,7 +23,7 @@ export function whoIsAsked(
   return trans._n('a member of %2', '%1 members of %2', count, some);
 }
 
-/** Say who has approved: “bob and cleo”; empty if nobody has. */
+/** List who has approved: “bob and cleo”; empty if nobody has. */
 export function whoApproved(
   { approved_by }: IHubReview,
   nameOf: NameOf,
@@ -33,7 +33,7 @@ export function whoApproved(
   return joined(names, (one, next) => trans.__('%1 and %2', one, next));
 }
 
-/** Say how many of those who are asked have approved, and who. */
+/** Describe the approvals so far. */
 export function countVotes(
   review: IHubReview,
   nameOf: NameOf,
@@ -46,7 +46,7 @@ export function countVotes(
     : trans.__('Nobody has approved yet.');
 }
 
-/** Say what became of it; empty while they are asked. */
+/** Describe the outcome of the review; empty while it is pending. */
 export function describeReview(
   review: IHubReview,
   nameOf: NameOf,
@@ -62,7 +62,7 @@ export function describeReview(
       return rejection(review, nameOf, trans);
     case 'expired':
       return trans.__(
-        'At the Hub nobody answered in time, or too few. The tool did not run.'
+        'Too few people answered at the Hub in time. The tool did not run.'
       );
     default:
       return trans.__('Withdrawn at the Hub. The tool did not run.');
@@ -81,7 +81,7 @@ function rejection(
     : trans.__('Rejected at the Hub by %1. The tool did not run.', by);
 }
 
-/** Only a browser's session answers at the service. */
+/** The reviewer with a name. The service takes answers only from browsers that are logged in. */
 function person(reviewer: string): Parameters<NameOf>[0] {
   return {
     reviewer,

@@ -1,6 +1,6 @@
 /**
  * The line that a notebook keeps of a request that is over, where the kernel could not write it. It is English in every
- * language, as the kernel's, and has the arguments that the server says the file may have.
+ * language, as the kernel's, and has only the arguments that the server allows a notebook to save.
  */
 import type { IApproval, IReviewer } from '../../api/protocol';
 import { qualifiedName } from '../../api/protocol';
@@ -10,7 +10,7 @@ import { label } from './visibleText';
 /** How the kernel's text begins to end that says that a request waits. */
 const WAITS = ' is waiting for approval. Allow, edit or reject it ';
 
-/** Characters of a call; the server sends no more. */
+/** Maximum length of a call in characters, as on the server. */
 const CALL = 400;
 
 /** Whether a saved text says that a request waits. */

@@ -100,7 +100,7 @@ test('what was rejected at the Hub did not fail, and says who rejected it', () =
     'Allowed by ada. Rejected at the Hub by somebody. The tool did not run.'
   );
   expect(reviewed('failed', { status: 'expired' }, 'no')).toBe(
-    'Allowed by ada. At the Hub nobody answered in time, or too few. The tool did not run.'
+    'Allowed by ada. Too few people answered at the Hub in time. The tool did not run.'
   );
   expect(reviewed('failed', {}, 'cut off')).toBe(
     'Allowed by ada. It failed: cut off'
