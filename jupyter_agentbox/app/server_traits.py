@@ -102,9 +102,9 @@ class ServerTraits(HasTraits):
 
     hub_service_url = Unicode(
         help=(
-            "Where the Hub service is, such as `https://hub.example.org/services/agentbox/`. JupyterLab then shows what"
-            " waits there for the user whose server this is, and whom the service asks about their calls of central"
-            " servers, which are below this address. Default: none, and nothing is asked."
+            "URL of the Hub service, such as `https://hub.example.org/services/agentbox/`. JupyterLab then shows this"
+            " server's user what is waiting for them there, and whom the service asks about their central calls. The"
+            " URLs of the central servers must begin with it. Default: none, and the service is not contacted."
         )
     ).tag(config=True)
 
