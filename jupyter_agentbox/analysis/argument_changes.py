@@ -12,7 +12,7 @@ from typing import NoReturn
 from jupyter_agentbox.core.calls import JsonValue
 from jupyter_agentbox.core.text import one_line
 
-from .cell_calls import given_by_name
+from .cell_calls import given_arguments
 from .edited_call import EditedCall, NotUpdatableError
 from .literals import has_star, is_plain, is_same, source_of, text_keys
 
@@ -56,22 +56,23 @@ def argument_changes(node: ast.Call, call: EditedCall, text: SourceText) -> Iter
     NotUpdatableError
         If what is to change is no plain value in the code.
     """
-    given = given_by_name(node, call)
+    given = given_arguments(node, call) or {}
     for wire in sorted(call.asked.keys() & call.edited.keys()):
         name = call.names.get(wire, wire)
         if wire in given:
-            yield from _replacements(given[wire].value, call.asked[wire], call.edited[wire], name, text)
+            yield from _replacements(given[wire], call.asked[wire], call.edited[wire], name, text)
         elif not is_same(call.asked[wire], call.edited[wire]):
             _refuse(name)
-    gone = []
+    gone: dict[ast.expr, str] = {}
     for wire in sorted(call.asked.keys() - call.edited.keys()):
-        if wire not in given or not is_plain(given[wire].value):
-            _refuse(call.names.get(wire, wire))
-        gone.append(given[wire])
+        name = call.names.get(wire, wire)
+        if wire not in given or not is_plain(given[wire]):
+            _refuse(name)
+        gone[given[wire]] = name
     yield from _removals(node, gone, text)
     new = {call.names.get(wire, wire): call.edited[wire] for wire in call.edited if wire not in call.asked}
     if new:
-        yield _addition(node, new, text, is_first=len(gone) == len(node.keywords))
+        yield _addition(node, new, text, is_first=len(gone) == len(_arguments(node)))
 
 
 def replaced(source: str, changes: Sequence[Change]) -> str:
@@ -126,8 +127,8 @@ def _addition(node: ast.Call, new: Mapping[str, JsonValue], text: SourceText, *,
     for name in new:
         if not name.isidentifier() or any(each.arg is None for each in node.keywords):
             _refuse(name)
-    last = node.keywords[-1] if node.keywords else None
-    like = text.of(text.start(last.value), text.end(last)) if last else ""
+    last = next(reversed(_arguments(node)), None)
+    like = text.of(text.start(_value(last)), text.end(last)) if last else ""
     written = ", ".join(f"{name}={source_of(value, like=like)}" for name, value in new.items())
     if last is None or is_first:
         at = text.end(node) - 1
@@ -135,23 +136,34 @@ def _addition(node: ast.Call, new: Mapping[str, JsonValue], text: SourceText, *,
     return Change(text.end(last), text.end(last), f", {written}")
 
 
-def _removals(node: ast.Call, gone: Sequence[ast.keyword], text: SourceText) -> Iterator[Change]:
-    """Yield what takes arguments away, each with one comma."""
+def _removals(node: ast.Call, gone: Mapping[ast.expr, str], text: SourceText) -> Iterator[Change]:
+    """Yield what takes arguments away, each with one comma; `gone` has their values and names."""
+    arguments = _arguments(node)
     has_kept = False
-    for index, keyword in enumerate(node.keywords):
-        if keyword not in gone:
+    for index, argument in enumerate(arguments):
+        if _value(argument) not in gone:
             has_kept = True
             continue
-        start, end = text.start(keyword), text.end(keyword)
+        start, end = text.start(argument), text.end(argument)
         if has_kept:
-            start = text.end(node.keywords[index - 1])
-        elif index + 1 < len(node.keywords):
-            end = text.start(node.keywords[index + 1])
+            start = text.end(arguments[index - 1])
+        elif index + 1 < len(arguments):
+            end = text.start(arguments[index + 1])
         else:
             end = text.end(node) - 1
         if _has_comment(text.of(start, end)):
-            raise NotUpdatableError(f"A comment stands beside `{one_line(str(keyword.arg))[:80]}`. Change it there.")
+            name = one_line(gone[_value(argument)])[:80]
+            raise NotUpdatableError(f"A comment stands beside `{name}`. Change it there.")
         yield Change(start, end, "")
+
+
+def _arguments(node: ast.Call) -> list[ast.expr | ast.keyword]:
+    """Return the arguments in the order of the code: only a `*` could stand behind one by name."""
+    return [*node.args, *node.keywords]
+
+
+def _value(argument: ast.expr | ast.keyword) -> ast.expr:
+    return argument.value if isinstance(argument, ast.keyword) else argument
 
 
 def _has_comment(part: str) -> bool:

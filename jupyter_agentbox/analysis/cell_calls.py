@@ -140,19 +140,27 @@ def _has_unknown_call(tree: ast.Module, names: Names, server: str) -> bool:
 
 def _may_be(node: ast.Call, call: EditedCall) -> bool:
     """Whether nothing that the code says of the arguments is another value than was asked for."""
-    if node.args:
-        return False  # the functions of tools take none by position
-    given = given_by_name(node, call)
+    given = given_arguments(node, call)
+    if given is None:
+        return False
     has_more = any(each.arg is None for each in node.keywords)
     if not has_more and call.asked.keys() - given.keys():
         return False
     return all(
-        agrees(each.value, call.asked[wire]) if wire in call.asked else not is_plain(each.value)
-        for wire, each in given.items()
+        agrees(each, call.asked[wire]) if wire in call.asked else not is_plain(each) for wire, each in given.items()
     )
 
 
-def given_by_name(node: ast.Call, call: EditedCall) -> dict[str, ast.keyword]:
-    """Return what the code gives by name, by wire name."""
+def given_arguments(node: ast.Call, call: EditedCall) -> dict[str, ast.expr] | None:
+    """Return what the code gives, by wire name, without what a `**` holds; `None` if the function does not take it."""
     wires = {name: wire for wire, name in call.names.items()}
-    return {wires.get(each.arg, each.arg): each for each in node.keywords if each.arg is not None}
+    given = [(wires.get(each.arg, each.arg), each.value) for each in node.keywords if each.arg is not None]
+    match node.args:
+        case []:
+            pass
+        case [first] if call.positional is not None and not isinstance(first, ast.Starred):
+            given.append((call.positional, first))
+        case _:
+            return None
+    by_wire = dict(given)
+    return by_wire if len(by_wire) == len(given) else None

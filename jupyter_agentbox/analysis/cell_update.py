@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 
 from .argument_changes import SourceText, argument_changes, replaced
-from .cell_calls import find_call, given_by_name
+from .cell_calls import find_call, given_arguments
 from .cell_flow import calls_in
 from .cell_lines import parse, run_lines
 from .edited_call import EditedCall, NotUpdatableError
@@ -54,12 +54,10 @@ def _is_right(before: ast.Module, found: ast.Call, result: str, call: EditedCall
     if index >= len(calls):
         return False
     now = calls[index]
-    given = given_by_name(now, call)
-    if not all(wire in call.edited and agrees(each.value, call.edited[wire]) for wire, each in given.items()):
+    given = given_arguments(now, call)
+    if given is None or not all(wire in call.edited and agrees(it, call.edited[wire]) for wire, it in given.items()):
         return False
     is_whole = any(each.arg is None for each in now.keywords) or call.edited.keys() <= given.keys()
-    found.keywords, kept = [], found.keywords
-    now.keywords = []
+    found.args, found.keywords, now.args, now.keywords = [], [], [], []
     is_rest_same = ast.dump(before) == ast.dump(after)
-    found.keywords = kept
     return is_whole and is_rest_same

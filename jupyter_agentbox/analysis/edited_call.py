@@ -26,6 +26,8 @@ class EditedCall:
         What server and tool are called in Python.
     names : mapping
         Wire name of each parameter to its name in Python.
+    positional : str or None
+        Wire name of the parameter that may be given by position; ``None`` if there is none.
     asked, edited : dict
         The arguments as the code gave them, and as the person left them.
     """
@@ -33,5 +35,6 @@ class EditedCall:
     server: str
     function: str
     names: Mapping[str, str]
+    positional: str | None
     asked: JsonObject
     edited: JsonObject

@@ -122,11 +122,12 @@ def _returns(schema: JsonValue, annotations: Annotations, class_name: str) -> st
 
 def _signature(parameters: Parameters, spell: Spelling) -> str:
     entries = [f"    {each.name}: {each.annotation}{_default(each)},\n" for each in parameters.named]
-    extra = f"    **extra: {spell('Any')},\n" if parameters.extra else ""
-    if not entries and not extra:
-        return ""
-    star = "    *,\n" if entries else ""
-    return f"\n{star}{''.join(entries)}{extra}"
+    at = 0 if parameters.positional is None else 1
+    if entries[at:]:
+        entries.insert(at, "    *,\n")
+    if parameters.extra:
+        entries.append(f"    **extra: {spell('Any')},\n")
+    return f"\n{''.join(entries)}" if entries else ""
 
 
 def _default(parameter: Parameter) -> str:

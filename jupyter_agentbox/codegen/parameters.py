@@ -22,7 +22,7 @@ _RESERVED: Final = frozenset({"_call", "extra"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parameter:
-    """One keyword parameter.
+    """One parameter.
 
     Parameters
     ----------
@@ -63,6 +63,12 @@ class Parameters:
     named: tuple[Parameter, ...] = ()
     extra: bool = False
 
+    @property
+    def positional(self) -> Parameter | None:
+        """The parameter that may also be given by position: the first, if it alone is required."""
+        required = [each for each in self.named if each.required]
+        return required[0] if len(required) == 1 else None
+
 
 @dataclass(slots=True)
 class _Found:
@@ -99,16 +105,15 @@ def read_parameters(schema: JsonValue, annotations: Annotations, class_prefix: s
     return Parameters(named=tuple(sorted(named, key=lambda each: not each.required)), extra=found.extra)
 
 
-def parameter_names(schema: JsonValue) -> dict[str, str]:
-    """Return what the named parameters of a tool's function are called, by wire name.
+def function_parameters(schema: JsonValue) -> Parameters:
+    """Return the parameters of a tool's function for their names; classes in their annotations have none.
 
     Parameters
     ----------
     schema : JSON value
         The tool's input schema, untrusted.
     """
-    parameters = read_parameters(schema, Annotations(schema, Spelling(()), str), "")
-    return {each.wire_name: each.name for each in parameters.named}
+    return read_parameters(schema, Annotations(schema, Spelling(()), str), "")
 
 
 def _parameter(

@@ -19,8 +19,12 @@ ASKED: dict[str, Any] = {"product_id": 3, "quantity": 25}
 EDITED: dict[str, Any] = {"product_id": 3, "quantity": 30}
 
 
-def edited(asked: dict[str, Any] = ASKED, after: dict[str, Any] = EDITED) -> EditedCall:
-    return EditedCall(server="shop", function="restock", names={"from": "from_"}, asked=asked, edited=after)
+def edited(
+    asked: dict[str, Any] = ASKED, after: dict[str, Any] = EDITED, *, positional: str | None = None
+) -> EditedCall:
+    return EditedCall(
+        server="shop", function="restock", names={"from": "from_"}, positional=positional, asked=asked, edited=after
+    )
 
 
 @pytest.mark.parametrize(
@@ -133,6 +137,68 @@ def test_arguments_come_go_and_change_inside(source: str, after: dict[str, Any],
     assert expected in updated(source, edited(asked, after))
 
 
+@pytest.mark.parametrize(
+    ("source", "asked", "after", "expected"),
+    [
+        ("shop.restock(7)", {"from": 7}, {"from": 8}, "shop.restock(8)"),
+        ("shop.restock.raw( (7) , )", {"from": 7}, {"from": 8}, "shop.restock.raw( (8) , )"),
+        ("await shop.restock.aio('ü', n=1)", {"from": "ü", "n": 1}, {"from": 'a"\n', "n": 2}, "'a\"\\n', n=2)"),
+        ("shop.restock(7, n=1)", {"from": 7, "n": 1}, {"from": 7, "n": 2}, "shop.restock(7, n=2)"),
+        ("shop.restock(x, n=1)", {"from": 7, "n": 1}, {"from": 7, "n": 2}, "shop.restock(x, n=2)"),
+        ("shop.restock(7, **more)", {"from": 7, "n": 1}, {"from": 8, "n": 1}, "shop.restock(8, **more)"),
+        ("shop.restock([x, 2])", {"from": [1, 2]}, {"from": [1, 3]}, "shop.restock([x, 3])"),
+        ("shop.restock((1, 2))", {"from": [1, 2]}, {"from": []}, "shop.restock([])"),
+        ("shop.restock('a')", {"from": "a"}, {"from": "a", "n": "b"}, "shop.restock('a', n='b')"),
+        ("shop.restock(7, )", {"from": 7}, {"from": 8, "n": 2}, "shop.restock(8, n=2, )"),
+        ("shop.restock(7, n=1)", {"from": 7, "n": 1}, {"from": 8}, "shop.restock(8)"),
+        ("shop.restock(7, n=1)", {"from": 7, "n": 1}, {"n": 1}, "shop.restock(n=1)"),
+        ("shop.restock(7,)", {"from": 7}, {}, "shop.restock()"),
+        ("shop.restock(7)", {"from": 7}, {"n": 1}, "shop.restock(n=1)"),
+        ("shop.restock(from_=7)", {"from": 7}, {"from": 8}, "shop.restock(from_=8)"),
+        ("shop.restock(7), shop.restock(6)", {"from": 7}, {"from": 8}, "shop.restock(8), shop.restock(6)"),
+    ],
+)
+def test_an_argument_by_position_comes_out_as_the_person_left_it(
+    source: str, asked: dict[str, Any], after: dict[str, Any], expected: str
+) -> None:
+    assert updated(source, edited(asked, after, positional="from")).endswith(expected)
+
+
+@pytest.mark.parametrize(
+    ("source", "why"),
+    [
+        ("shop.restock(x)", "`from_` as a plain value"),
+        ("shop.restock(*[7])", "other arguments now"),
+        ("shop.restock(7, *rest)", "other arguments now"),
+        ("shop.restock(7, 8)", "other arguments now"),
+        ("shop.restock(7.0)", "other arguments now"),
+        ("shop.restock(7, from_=7)", "other arguments now"),
+        ("shop.restock(7, n=1)", "other arguments now"),
+        ("shop.restock(7)\nshop.restock(from_=7)", "More than one"),
+        ("shop.restock(7)\nshop.restock(x)", "More than one"),
+        ("for n in 1, 2:\n    shop.restock(7)", "loop or a function"),
+        ("shop.restock([  # why\n    7])", "other arguments now"),
+    ],
+)
+def test_a_call_by_position_is_left_alone_where_there_is_doubt(source: str, why: str) -> None:
+    with pytest.raises(NotUpdatableError, match=why):
+        updated(source, edited({"from": 7}, {"from": 8}, positional="from"))
+
+
+@pytest.mark.parametrize(
+    ("source", "why"),
+    [
+        ("shop.restock((7))", "updated safely"),
+        ("shop.restock((7), n=1)", "updated safely"),
+        ("shop.restock(7,  # why\n n=1)", "beside `from_`"),
+    ],
+)
+def test_what_cannot_safely_be_taken_away_where_it_stands_by_position_stays(source: str, why: str) -> None:
+    asked = {"from": 7, "n": 1} if "n=" in source else {"from": 7}
+    with pytest.raises(NotUpdatableError, match=why):
+        updated(source, edited(asked, {"m": 1, "n": 1}, positional="from"))
+
+
 def test_zero_and_minus_zero_are_two_values() -> None:
     call = edited({"x": 0.0}, {"x": -0.0})
     assert updated("tools.shop.restock(x=0.0)", call) == "tools.shop.restock(x=-0.0)"
@@ -141,7 +207,7 @@ def test_zero_and_minus_zero_are_two_values() -> None:
 @pytest.mark.parametrize("name", ["raw", "aio"])
 @pytest.mark.parametrize("code", ["tools.shop.{}(x=1)", "shop.{}.raw(x=1)", "shop.{}.aio(x=1)"])
 def test_a_tool_may_be_called_as_a_variant_is(name: str, code: str) -> None:
-    call = EditedCall(server="shop", function=name, names={}, asked={"x": 1}, edited={"x": 2})
+    call = EditedCall(server="shop", function=name, names={}, positional=None, asked={"x": 1}, edited={"x": 2})
     assert updated(code.format(name), call) == code.format(name).replace("1", "2")
 
 
@@ -173,16 +239,22 @@ json_values = st.recursive(
 @given(
     asked=st.dictionaries(st.sampled_from("abcd"), json_values, max_size=3),
     after=st.dictionaries(st.sampled_from("abcd"), json_values, max_size=3),
+    is_by_position=st.booleans(),
 )
-def test_new_code_always_gives_what_the_person_left_whatever_the_values_hold(asked: Any, after: Any) -> None:
-    code = ", ".join(f"{name}={value!r}" for name, value in asked.items())
-    result = updated(f"before = 'ü'; tools.shop.restock({code}); x = 1", edited(asked, after))
+def test_new_code_always_gives_what_the_person_left_whatever_the_values_hold(
+    asked: Any, after: Any, is_by_position: bool
+) -> None:
+    first = next(iter(asked), None) if is_by_position else None
+    code = ", ".join(repr(value) if name == first else f"{name}={value!r}" for name, value in asked.items())
+    result = updated(f"before = 'ü'; tools.shop.restock({code}); x = 1", edited(asked, after, positional=first))
     before, middle, last = ast.parse(result).body
     assert ast.unparse(before) == "before = 'ü'"
     assert ast.unparse(last) == "x = 1"
     assert isinstance(middle, ast.Expr)
     assert isinstance(middle.value, ast.Call)
-    gives = {str(each.arg): ast.literal_eval(each.value) for each in middle.value.keywords}
+    arguments = [(first, each) for each in middle.value.args]
+    arguments += [(each.arg, each.value) for each in middle.value.keywords]
+    gives = {str(name): ast.literal_eval(value) for name, value in arguments}
     # As text: 1, 1.0 and True are three values.
     assert json.dumps(gives, sort_keys=True) == json.dumps(after, sort_keys=True)
 

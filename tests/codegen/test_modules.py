@@ -51,7 +51,7 @@ def test_every_published_tool_sends_exactly_the_names_of_its_schema(
     for tool, (wire, python) in zip(tools, module.functions, strict=True):
         function = namespace[python]
         parameters = inspect.signature(function).parameters
-        named = [each for each in parameters.values() if each.kind is inspect.Parameter.KEYWORD_ONLY]
+        named = [each for each in parameters.values() if each.kind is not inspect.Parameter.VAR_KEYWORD]
         function(**{each.name: "value" for each in named})
         assert recorder.sent.pop() == (
             server,
@@ -76,7 +76,7 @@ def test_same_tools_give_the_same_source() -> None:
         assert generate_module(server, tools) == generate_module(server, tools)
 
 
-def test_signature_has_types_and_defaults_and_keyword_parameters_only(build: Build) -> None:
+def test_signature_has_types_and_defaults_and_the_only_required_parameter_before_the_star(build: Build) -> None:
     function = build(
         {
             "type": "object",
@@ -90,9 +90,63 @@ def test_signature_has_types_and_defaults_and_keyword_parameters_only(build: Bui
     )
 
     assert str(inspect.signature(function)) == (
-        "(*, status: Literal['open', 'closed'], limit: int = 20, note: str | None = <not sent>) -> Any"
+        "(status: Literal['open', 'closed'], *, limit: int = 20, note: str | None = <not sent>) -> Any"
     )
     assert function.__annotations__["status"] == Literal["open", "closed"]
+
+
+@pytest.mark.parametrize(
+    ("schema", "signature"),
+    [
+        ({"properties": {"from": {}}, "required": ["from"]}, "(from_: Any) -> Any"),
+        ({"properties": {}, "required": ["a"]}, "(a: Any) -> Any"),
+        ({"properties": {"a": {}, "b": {}}, "required": ["b"]}, "(b: Any, *, a: Any = <not sent>) -> Any"),
+        ({"properties": {"a": {}, "b": {}}, "required": ["b", "a"]}, "(*, a: Any, b: Any) -> Any"),
+        ({"properties": {"a": {}}}, "(*, a: Any = <not sent>) -> Any"),
+        ({"properties": {"a": {}}, "required": ["a"], "additionalProperties": True}, "(a: Any, **extra: Any) -> Any"),
+        (
+            {"properties": {"a": {}, "b": {}}, "required": ["a"], "additionalProperties": True},
+            "(a: Any, *, b: Any = <not sent>, **extra: Any) -> Any",
+        ),
+        ({"type": "object"}, "(**extra: Any) -> Any"),
+    ],
+)
+def test_only_a_parameter_that_alone_is_required_can_be_given_by_position(
+    schema: Any, signature: str, build: Build
+) -> None:
+    assert str(inspect.signature(build(schema))) == signature
+
+
+async def test_the_only_required_argument_is_sent_by_position_as_by_name(build: Build, recorder: Recorder) -> None:
+    function = build({"properties": {"limit": {}, "order-id": {}}, "required": ["order-id"]})
+
+    function(1042)
+    function(1042, limit=2)
+    function(order_id=1042)
+    function.raw(1042)
+    await function.aio(1042)
+
+    sent = [arguments for _, _, arguments in recorder.sent]
+    assert sent == [{"order-id": 1042}, {"order-id": 1042, "limit": 2}, *[{"order-id": 1042}] * 3]
+    for wrong in (function, function.raw, function.aio):
+        with pytest.raises(TypeError):
+            wrong(1042, 2)
+        with pytest.raises(TypeError):
+            wrong(1042, order_id=1042)
+        with pytest.raises(TypeError):
+            wrong()
+
+
+def test_other_keywords_beside_an_argument_by_position_are_sent_under_their_names(
+    build: Build, recorder: Recorder
+) -> None:
+    function = build({"properties": {"extra": {}}, "required": ["extra"], "additionalProperties": True})
+
+    function(1, note=2)
+
+    assert recorder.sent[0][2] == {"extra": 1, "note": 2}
+    with pytest.raises(TypeError):
+        function(1, extra_=2)
 
 
 def test_values_that_were_not_given_are_not_sent_and_an_explicit_none_is(build: Build, recorder: Recorder) -> None:
@@ -275,7 +329,7 @@ def test_hostile_schema_costs_little_and_gives_a_function(schema: Any, build: Bu
     required = {
         name: 1
         for name, each in inspect.signature(function).parameters.items()
-        if each.kind is inspect.Parameter.KEYWORD_ONLY
+        if each.kind is not inspect.Parameter.VAR_KEYWORD
     }
     function(**required)
 

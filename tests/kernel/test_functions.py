@@ -19,12 +19,13 @@ async def test_variants_are_the_same_function_with_another_end(link: Link, serve
     _call = Caller("my-shop")
 
     namespace: dict[str, Any] = {"_call": _call, "__name__": "jupyter_agentbox.tools.my_shop"}
-    exec("@_call.tool\ndef add(*, n: int = 1) -> int:\n    'Adds.'\n    return _call('add', {'n': n})", namespace)
+    code = "@_call.tool\ndef add(n: int, *, m: int = 1) -> int:\n    'Adds.'\n    return _call('add', {'n': n, 'm': m})"
+    exec(code, namespace)
     add = namespace["add"]
 
-    assert add(n=2).echo == {"n": 2}
-    assert (await add.aio(n=3)).echo == {"n": 3}
-    assert add.raw(n=4).structured == {"echo": {"n": 4}}
+    assert add(n=2).echo == add(2).echo == {"n": 2, "m": 1}
+    assert (await add.aio(3)).echo == {"n": 3, "m": 1}
+    assert add.raw(4, m=5).structured == {"echo": {"n": 4, "m": 5}}
     for variant in (add.aio, add.raw):
         assert inspect.signature(variant) == inspect.signature(add)
         assert variant.__doc__ == "Adds."

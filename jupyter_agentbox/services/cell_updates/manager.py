@@ -9,7 +9,7 @@ from typing import Final
 
 from jupyter_agentbox.analysis.cell_updater import update_cell
 from jupyter_agentbox.analysis.edited_call import EditedCall, NotUpdatableError
-from jupyter_agentbox.codegen.parameters import parameter_names
+from jupyter_agentbox.codegen.parameters import function_parameters
 from jupyter_agentbox.core.approvals import ApprovalRequest, Status
 from jupyter_agentbox.core.names import python_names, server_names
 from jupyter_agentbox.core.ports import ToolCatalog
@@ -73,10 +73,12 @@ class CellUpdateManager:
             raise NotUpdatableError("The arguments of this call are no longer kept. Change the cell's code there.")
         if self._has_secret(request):
             raise NotUpdatableError("An argument of this call looks like a secret. Change the cell's code there.")
+        parameters = function_parameters(request.tool.input_schema)
         return EditedCall(
             server=self._server_name(call.server),
             function=self._function_name(call.server, call.tool),
-            names=parameter_names(request.tool.input_schema),
+            names={each.wire_name: each.name for each in parameters.named},
+            positional=parameters.positional.wire_name if parameters.positional else None,
             asked=dict(call.arguments),
             edited=dict(decision.arguments),
         )

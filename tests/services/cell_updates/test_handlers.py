@@ -12,7 +12,11 @@ from jupyter_agentbox.core.policy import Effect, Evaluation
 from jupyter_agentbox.core.tools import ToolDescription
 from jupyter_agentbox.services.approvals.manager import ApprovalManager
 
-SCHEMA: Any = {"type": "object", "properties": {"order-id": {"type": "integer"}, "password": {"type": "string"}}}
+SCHEMA: Any = {
+    "type": "object",
+    "properties": {"password": {"type": "string"}, "order-id": {"type": "integer"}},
+    "required": ["order-id"],
+}
 TOOL = ToolDescription(name="delete-order", input_schema=SCHEMA)
 
 
@@ -46,6 +50,14 @@ async def test_the_record_says_what_was_asked_and_edited_and_names_are_those_of_
     answer = await fetch("approvals", id, "cell-update", body={"source": "tools.my_shop.delete_order(order_id=7)"})
 
     assert answer == (200, {"source": "tools.my_shop.delete_order(order_id=8)", "reason": None})
+
+
+async def test_an_argument_may_stand_in_the_code_by_position(approvals: ApprovalManager, fetch: Any) -> None:
+    id = await a_request(approvals, fetch, {"order-id": 8})
+
+    answer = await fetch("approvals", id, "cell-update", body={"source": "tools.my_shop.delete_order(7)"})
+
+    assert answer == (200, {"source": "tools.my_shop.delete_order(8)", "reason": None})
 
 
 async def test_what_cannot_be_updated_is_answered_with_a_reason(approvals: ApprovalManager, fetch: Any) -> None:
