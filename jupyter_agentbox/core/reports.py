@@ -189,14 +189,20 @@ def row_hash(
 
     Parameters
     ----------
-    tenant, number
-        Whose chain, and the entry's number in it.
-    chain, sequence, digest
-        The record's own chain and number, and SHA-256 of its line.
-    When it was received and when it was made, in microseconds since 1970.
-        When it came, and when it was made, in microseconds since 1970.
-    The hash of the previous entry.
-        The hash of the entry before.
+    tenant : str
+        The JupyterHub user whose chain it is.
+    number : int
+        The entry's number in that chain.
+    chain : str
+        The record's own chain.
+    sequence : int
+        The record's number in its own chain.
+    digest : str
+        SHA-256 of the record's line, in hexadecimal.
+    received_at, at : int
+        When it was received and when it was made, in microseconds since 1970.
+    previous : str
+        The hash of the previous entry.
     """
     return digest_of([tenant, number, chain, sequence, received_at, at, digest, previous])
 

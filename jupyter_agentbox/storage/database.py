@@ -109,8 +109,8 @@ class Database:
     ----------
     path : Path or None
         SQLite's file; ``None`` if there is none.
-    Whether a database server hosts it, on which each open connection uses memory.
-        Whether a database server keeps it: there, each open connection takes up memory.
+    is_remote : bool
+        Whether a database server hosts it, on which each open connection uses memory.
     """
 
     def __init__(
