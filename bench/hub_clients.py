@@ -17,7 +17,7 @@ from .hub_service import WAIT, Place
 
 #: What proxies answer in the place of a service that they do not reach.
 _NOT_REACHED = (502, 503, 504)
-#: Seconds without a pulse of the service after which users' servers take a connection for broken.
+#: Seconds without a heartbeat of the service after which users' servers take a connection for broken.
 SILENCE = 30.0
 
 
@@ -99,7 +99,7 @@ async def call(
     body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": tool, "arguments": {"id": id}}}
     last, until = "", time.monotonic() + WAIT
     while time.monotonic() < until:
-        text, heard = bytearray(), [math.inf]  # before an answer begins, nobody knows that there is a pulse
+        text, heard = bytearray(), [math.inf]  # before an answer begins, nobody knows that there is a heartbeat
 
         def take(data: bytes, text: bytearray = text, heard: list[float] = heard) -> None:
             text.extend(data)

@@ -21,7 +21,7 @@ from sqlalchemy import create_engine, make_url, text
 from jupyter_agentbox.composition import AgentBox, Settings, build
 from jupyter_agentbox.core.ports import ThreadQuery
 from jupyter_agentbox.events import EventAnnouncer
-from jupyter_agentbox.storage.abandoned import LOOK_SELDOM
+from jupyter_agentbox.storage.abandoned_requests import LOOK_SELDOM
 from jupyter_agentbox.storage.group_commit import IDLE
 from jupyter_agentbox.storage.threads import SqlThreadStore
 from jupyter_agentbox.system import SystemClock

@@ -46,7 +46,7 @@ class AgentSettings:
     model : str
         The model where none is named; empty if one must be.
     base_url : str or None
-        The address of another server than the maker's.
+        The address of another server than the provider's.
     review_model : str
         The model that reviews calls in the mode ``auto_review``; empty for the thread's own.
     limits : TurnLimits
@@ -73,14 +73,14 @@ class AgentSettings:
             No model is named, or its key cannot be read.
         """
         # Late: what asks models takes seconds to import. This is called in a thread.
-        from jupyter_agentbox.agents.threads.models import ModelSettings, maker_of  # noqa: PLC0415
+        from jupyter_agentbox.agents.threads.models import ModelSettings, provider_of  # noqa: PLC0415
 
         name = model or self.model
         if not name:
             raise AgentConfigurationError(
                 "no model is chosen: set `AgentBoxApp.agent_model`, or name one as in `%%agent --model openai:NAME`"
             )
-        return ModelSettings(model=name, base_url=self.base_url, api_key=key_of(maker_of(name)))
+        return ModelSettings(model=name, base_url=self.base_url, api_key=key_of(provider_of(name)))
 
 
 def build_threads(

@@ -42,9 +42,9 @@ from jupyter_agentbox.services.audit.recorded_store import RecordedStore
 from jupyter_agentbox.services.audit.site_trail import SiteTrail
 from jupyter_agentbox.services.audit.trails import made_trail
 from jupyter_agentbox.services.calls.manager import CallManager
-from jupyter_agentbox.services.calls.manual import ManualCalls
-from jupyter_agentbox.services.calls.modes import ThreadModes
+from jupyter_agentbox.services.calls.manual_calls import ManualCalls
 from jupyter_agentbox.services.calls.router import ToolRouter
+from jupyter_agentbox.services.calls.thread_modes import ThreadModes
 from jupyter_agentbox.services.cell_updates.manager import CellUpdateManager
 from jupyter_agentbox.services.grants.manager import GrantManager
 from jupyter_agentbox.services.policies.manager import PersonOf, PolicyManager, nobody_known

@@ -20,7 +20,7 @@ HEIGHTS = {
     "core": 1,
     "background": 1,
     "no_redirects": 1,
-    "loop_turns": 1,
+    "loop_turn": 1,
     "no_follow": 1,
     "private_files": 1,
     "protocol": 2,
@@ -101,7 +101,7 @@ _KERNEL_START = "loading the kernel side must cost a kernel's start next to noth
 
 _MODELS = "what asks models takes seconds to import, and is an extra that may be missing"
 _ONLY_ON_A_HUB = "only a policy of a Hub service is signed, and what checks that may be missing elsewhere"
-_ONE_MAKER = "each maker's library takes half a second, and one is enough"
+_ONE_PROVIDER = "each provider's library takes half a second, and one is enough"
 
 #: (module, what it imports late) -> why. Paths are below the package.
 LATE = {
@@ -119,7 +119,7 @@ LATE = {
     ("kernel.media", "IPython.display"): "results can be read where IPython is not",
     ("kernel.runtime", "kernel.failures"): _KERNEL_START,
     ("kernel.runtime", "kernel.link"): _KERNEL_START,
-    ("kernel.runtime", "kernel.absence"): _KERNEL_START,
+    ("kernel.runtime", "kernel.server_absence"): _KERNEL_START,
     ("kernel.runtime", "kernel.socket_transport"): _KERNEL_START,
     ("kernel.runtime", "kernel.transport"): _KERNEL_START,
     ("agents.model_generator", "agents.model_questions"): _MODELS,
@@ -134,12 +134,12 @@ LATE = {
     ("agents.threads.manager", "agents.threads.histories"): _MODELS,
     ("agents.threads.manager", "agents.threads.model_reviewer"): _MODELS,
     ("agents.threads.manager", "agents.threads.turns"): _MODELS,
-    ("agents.threads.models", "pydantic_ai.models.anthropic"): _ONE_MAKER,
-    ("agents.threads.models", "pydantic_ai.models.openai"): _ONE_MAKER,
-    ("agents.threads.models", "pydantic_ai.providers.anthropic"): _ONE_MAKER,
-    ("agents.threads.models", "pydantic_ai.providers.openai"): _ONE_MAKER,
-    ("agents.threads.request_bodies", "agents.threads.response_events"): _ONE_MAKER,
-    ("agents.threads.request_bodies", "openai"): _ONE_MAKER,
+    ("agents.threads.models", "pydantic_ai.models.anthropic"): _ONE_PROVIDER,
+    ("agents.threads.models", "pydantic_ai.models.openai"): _ONE_PROVIDER,
+    ("agents.threads.models", "pydantic_ai.providers.anthropic"): _ONE_PROVIDER,
+    ("agents.threads.models", "pydantic_ai.providers.openai"): _ONE_PROVIDER,
+    ("agents.threads.request_bodies", "agents.threads.response_events"): _ONE_PROVIDER,
+    ("agents.threads.request_bodies", "openai"): _ONE_PROVIDER,
     ("agent_composition", "agents.threads.models"): _MODELS,
     ("app.agent_traits", "agent_composition"): "a server that uses no agent pays nothing for them",
     ("app.agent_traits", "agents.threads.limits"): "a server that uses no agent pays nothing for them",

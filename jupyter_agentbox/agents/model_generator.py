@@ -105,12 +105,12 @@ def _make_client(model: str, base_url: str | None, api_key: str | None) -> Model
     AgentConfigurationError
     """
     try:
-        from .threads.models import ModelSettings, make_model, maker_of  # noqa: PLC0415  # as above
+        from .threads.models import ModelSettings, make_model, provider_of  # noqa: PLC0415  # as above
     except ModuleNotFoundError as error:
         raise AgentConfigurationError(
             f'the generator needs a library that is missing: pip install "jupyter-agentbox[agent]" ({error})'
         ) from error
     from .threads.keys import key_of  # noqa: PLC0415  # as above
 
-    key = api_key or key_of(maker_of(model))
+    key = api_key or key_of(provider_of(model))
     return make_model(ModelSettings(model=model, base_url=base_url, api_key=key))

@@ -25,8 +25,8 @@ class AgentTraits(HasTraits):
 
     agent_base_url = Unicode(
         help=(
-            "The address of another server that speaks the interface of the model's maker, such as Ollama, vLLM or a"
-            " gateway. Default: the maker's. The model's key is sent there."
+            "The address of another server that speaks the interface of the model's provider, such as Ollama, vLLM or a"
+            " gateway. Default: the provider's. The model's key is sent there."
         )
     ).tag(config=True)
 

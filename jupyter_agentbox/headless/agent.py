@@ -20,7 +20,7 @@ from jupyter_agentbox.core.ports import ThreadQuery
 from jupyter_agentbox.core.threads import ApprovalMode, Thread, Turn, TurnBackend
 from jupyter_agentbox.exceptions import AgentBoxError, AgentConfigurationError, ApprovalError
 from jupyter_agentbox.protocol.notebook import IN_AGENT_CODE
-from jupyter_agentbox.services.calls.modes import ThreadModes
+from jupyter_agentbox.services.calls.thread_modes import ThreadModes
 
 from .agent_kernel import ExecutorKernel
 from .executor import CodeExecutor
@@ -295,13 +295,13 @@ class AsyncAgent:
         return threads, store
 
     def _model_settings(self, model: str) -> ModelSettings:
-        from jupyter_agentbox.agents.threads.keys import company_of, key_of  # noqa: PLC0415
-        from jupyter_agentbox.agents.threads.models import ModelSettings, maker_of  # noqa: PLC0415
+        from jupyter_agentbox.agents.threads.keys import account_of, key_of  # noqa: PLC0415
+        from jupyter_agentbox.agents.threads.models import ModelSettings, provider_of  # noqa: PLC0415
 
-        maker = maker_of(model)
+        provider = provider_of(model)
         # An explicit key is for the explicit address, or else for the provider of the agent's own model.
-        is_given = self._base_url is not None or company_of(maker) == company_of(maker_of(self.model))
-        key = (self._api_key if is_given else None) or key_of(maker)
+        is_given = self._base_url is not None or account_of(provider) == account_of(provider_of(self.model))
+        key = (self._api_key if is_given else None) or key_of(provider)
         return ModelSettings(model=model, base_url=self._base_url, api_key=key)
 
 

@@ -15,7 +15,7 @@ from jupyter_agentbox.protocol.shell import SHELL_SERVER
 from .questions import AnswerQuestion
 
 if TYPE_CHECKING:
-    from jupyter_agentbox.services.calls.modes import ThreadModes
+    from jupyter_agentbox.services.calls.thread_modes import ThreadModes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

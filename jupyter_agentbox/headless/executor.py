@@ -42,7 +42,7 @@ from .running_kernel import Item, RunningKernel
 from .sandbox_config import SandboxConfig, read_sandbox_config, writable_places
 
 if TYPE_CHECKING:
-    from jupyter_agentbox.services.calls.modes import ThreadModes
+    from jupyter_agentbox.services.calls.thread_modes import ThreadModes
 
 log = logging.getLogger(__name__)
 

@@ -36,7 +36,7 @@ from .shell_commands import ShellTools
 log = logging.getLogger(__name__)
 
 #: Seconds until a kernel is told that its call waits or runs. Nobody looks at a card, and most calls end before.
-_NEWS_DELAY: Final = 0.3
+_STATUS_DELAY: Final = 0.3
 
 
 class _NoNotebooks:
@@ -103,7 +103,7 @@ class LocalServices:
             turn_of=turn_of,
             generate=composition.module_json,
             welcome=Welcome,
-            news_delay=_NEWS_DELAY,
+            status_delay=_STATUS_DELAY,
             askers_of=lambda _: (asker,),
         )
         return cls(box=box, kernels=kernels)

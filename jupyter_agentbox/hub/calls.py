@@ -13,7 +13,7 @@ from jupyter_agentbox.core.calls import JsonValue, ToolCall
 from jupyter_agentbox.core.reported_origins import ReportedOrigin
 from jupyter_agentbox.core.tools import ToolDescription
 from jupyter_agentbox.exceptions import TooManyRequestsError
-from jupyter_agentbox.services.approvals.kept import KeptRequests
+from jupyter_agentbox.services.approvals.kept_requests import KeptRequests
 from jupyter_agentbox.services.calls.manager import CallManager, FinishedCall
 
 from .callers import Caller

@@ -24,13 +24,13 @@ from jupyter_agentbox.mcp_client.arguments import JsonSchemaChecker
 from jupyter_agentbox.mcp_client.limits import ServerLimits
 from jupyter_agentbox.processes.identity import has_ended, machine_of_this_process, start_of
 from jupyter_agentbox.services.approvals.decisions import DecisionManager
-from jupyter_agentbox.services.approvals.kept import KeptRequests
+from jupyter_agentbox.services.approvals.kept_requests import KeptRequests
 from jupyter_agentbox.services.approvals.manager import ApprovalManager
 from jupyter_agentbox.services.approvals.running_calls import RunningCalls
 from jupyter_agentbox.services.audit.changes import ChangeRecorder
 from jupyter_agentbox.services.audit.manager import AuditManager
 from jupyter_agentbox.services.calls.manager import CallManager
-from jupyter_agentbox.services.calls.modes import ThreadModes
+from jupyter_agentbox.services.calls.thread_modes import ThreadModes
 from jupyter_agentbox.services.grants.manager import GrantManager
 from jupyter_agentbox.services.policies.manager import Person, PolicyManager
 from jupyter_agentbox.services.questions.manager import QuestionManager

@@ -37,9 +37,9 @@ log = logging.getLogger(__name__)
 SESSION_HEADER: Final = "Mcp-Session-Id"
 LAST_EVENT_HEADER: Final = "Last-Event-ID"
 #: Seconds after which a waiting answer shows that it is still to come: proxies end what is silent for a minute.
-PULSE: Final = 15.0
+HEARTBEAT: Final = 15.0
 #: Says so to callers: a proxy whose service was killed may keep their connection open, and never say another word.
-PULSE_HEADER: Final = "Agentbox-Pulse"
+HEARTBEAT_HEADER: Final = "Agentbox-Heartbeat"
 
 _INVALID_REQUEST: Final = -32600
 _METHOD_NOT_FOUND: Final = -32601
@@ -206,9 +206,9 @@ class McpHandler(HubServiceHandler):
         self._call = call
         self._open_calls.add(call, self)
         self.set_header("Content-Type", "text/event-stream")
-        self.set_header(PULSE_HEADER, f"{PULSE:g}")
+        self.set_header(HEARTBEAT_HEADER, f"{HEARTBEAT:g}")
         try:
-            await self._pulse(call)
+            await self._keep_alive(call)
             if not call.is_held_by(self):
                 return
             if self.parts.calls.is_left(call.request_id):
@@ -220,7 +220,7 @@ class McpHandler(HubServiceHandler):
         else:
             self._open_calls.remove(call)
 
-    async def _pulse(self, call: OpenCall) -> None:
+    async def _keep_alive(self, call: OpenCall) -> None:
         """Keep the stream alive and report the review, until the call ends or another connection takes it over."""
         said: ServerReview | None = None
         if call.request_id:
@@ -228,7 +228,7 @@ class McpHandler(HubServiceHandler):
         while not call.task.done() and call.is_held_by(self):
             news = asyncio.ensure_future(call.news.wait())
             try:
-                await asyncio.wait([call.task, news], timeout=PULSE, return_when=asyncio.FIRST_COMPLETED)
+                await asyncio.wait([call.task, news], timeout=HEARTBEAT, return_when=asyncio.FIRST_COMPLETED)
             finally:
                 news.cancel()
             if call.task.done() or not call.is_held_by(self):
@@ -236,7 +236,7 @@ class McpHandler(HubServiceHandler):
             if call.news.is_set() and said is None:
                 self._begin_events(call)
             call.news.clear()
-            review = await self._review_of(call)  # at each pulse, too: an escalation changes who may answer
+            review = await self._review_of(call)  # at each heartbeat, too: an escalation changes who may answer
             if review != said and review is not None:
                 said = review
                 if call.progress_token is not None:

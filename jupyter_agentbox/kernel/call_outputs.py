@@ -16,7 +16,7 @@ from jupyter_agentbox.core.text import one_line
 from jupyter_agentbox.protocol.messages import CARD_MIME_TYPE
 
 from .cells import Cell
-from .later import Later, Timer, in_a_thread
+from .timers import Later, Timer, in_a_thread
 from .transport import Transport
 
 log = logging.getLogger(__name__)

@@ -45,8 +45,8 @@ from jupyter_agentbox.protocol.messages import (
 from .arguments import plain_arguments
 from .call_outputs import CallOutputs
 from .cells import Cell, Cells
+from .decision_lines import comment_line, decision_line
 from .display import Card, attempt, say
-from .endings import comment_line, ending_line
 from .failures import (
     error_of,
     no_answer,
@@ -306,7 +306,7 @@ class Link:
             if card is not None:
                 asked = pending.question.arguments if isinstance(pending.question, Call) else {}
                 outcome = ending or "withdrawn"
-                attempt(lambda: card.finish_with(ending_line(pending.what, asked, record, outcome, has_run=has_run)))
+                attempt(lambda: card.finish_with(decision_line(pending.what, asked, record, outcome, has_run=has_run)))
             if comment := comment_line(pending.what, record):
                 attempt(say, self.transport, comment, pending.cell)
 

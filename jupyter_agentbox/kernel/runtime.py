@@ -85,15 +85,15 @@ def _new_link(shell: Any) -> Link:
     global _link
     # Not at the top: loading the kernel's end must not slow down a kernel's start.
     with TrustedImports():
-        from .absence import known_absence  # noqa: PLC0415
         from .failures import not_in_kernel  # noqa: PLC0415
         from .link import Link  # noqa: PLC0415
+        from .server_absence import server_absence  # noqa: PLC0415
 
     with _lock, TrustedImports():
         if _link is None:
             if _cells is None:
                 raise not_in_kernel()
-            alone = known_absence(os.environ) if _owner is None else ""
+            alone = server_absence(os.environ) if _owner is None else ""
             _link = Link(_new_transport(shell.kernel, _cells), _cells, alone=alone)
         return _link
 

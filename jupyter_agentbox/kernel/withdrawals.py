@@ -12,7 +12,7 @@ from typing import Final
 
 from jupyter_agentbox.protocol.messages import Cancel
 
-from .later import Later, Timer, in_a_thread
+from .timers import Later, Timer, in_a_thread
 
 #: Seconds after a report within which further ones are batched.
 TOLD_WITHIN: Final = 0.05

@@ -15,8 +15,8 @@ from jupyter_agentbox.core.text import one_line
 
 from . import jsonc
 from .configuration import SERVER_KEYS
-from .plain_files import read_plain_text
 from .registration import HIDDEN, masked, object_of
+from .regular_files import read_regular_text
 from .secret_names import is_secret
 from .servers_file import ENTRY_KEYS, has_secret, problem_of
 
@@ -90,7 +90,7 @@ def find_servers(*, project: Path, home: Path) -> list[FoundServer]:
     found: list[FoundServer] = []
     for program, path in files_of(project=project, home=home):
         try:
-            value = jsonc.parse(read_plain_text(path, longest=_LONGEST))
+            value = jsonc.parse(read_regular_text(path, longest=_LONGEST))
         except (FileNotFoundError, NotADirectoryError):
             continue
         except (OSError, ValueError, RecursionError) as error:

@@ -28,8 +28,8 @@ from .configuration import (
     parse_configuration,
     transport_of,
 )
-from .plain_files import read_plain_text
 from .registration import check_name, masked, object_of
+from .regular_files import read_regular_text
 from .secret_names import is_secret, may_hide_variable
 
 #: The file's name, as in other programs.
@@ -216,7 +216,7 @@ class ProjectServers:
     def _read(self) -> Configuration:
         self._known = {}
         try:
-            text = read_plain_text(self.path, longest=_LONGEST)
+            text = read_regular_text(self.path, longest=_LONGEST)
         except FileNotFoundError:
             return Configuration()
         except (OSError, ValueError) as error:

@@ -15,7 +15,7 @@ from .limits import MOST_VALUES
 
 #: Set by servers that send at least a comment at this interval while a response is outstanding: a proxy may keep the
 #: connection of a killed server open, in silence.
-_PULSE_HEADER: Final = "Agentbox-Pulse"
+_HEARTBEAT_HEADER: Final = "Agentbox-Heartbeat"
 _LONGEST_SILENCE: Final = 3600.0
 
 
@@ -102,7 +102,7 @@ async def drop_body(response: httpx2.Response) -> None:
 def longest_silence(headers: Mapping[str, str]) -> float | None:
     """Return the maximum silence, in seconds, of a server that announces a heartbeat; ``None`` without one."""
     try:
-        seconds = 2 * float(headers.get(_PULSE_HEADER, ""))
+        seconds = 2 * float(headers.get(_HEARTBEAT_HEADER, ""))
     except ValueError:
         return None
     return seconds if 0 < seconds < _LONGEST_SILENCE else None

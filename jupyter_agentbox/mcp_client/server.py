@@ -19,7 +19,7 @@ from jupyter_agentbox.exceptions import ServerConfigurationError, SignInRequired
 from .configuration import ServerConfiguration, StdioServer, UnusableServer
 from .limits import ServerLimits
 from .logs import LogRing, Redactor
-from .places import Places
+from .process_slots import ProcessSlots
 from .sign_ins import SignIns
 from .trust_keys import trust_key_of
 
@@ -67,7 +67,7 @@ class ManagedServer:
         Called with the server's log notifications, without the configuration's secrets.
     sign_ins : SignIns or None
         People's sign-ins; ``None`` if sign-in is not available.
-    places : Places, optional
+    slots : ProcessSlots, optional
         Limits the number of running programs; unlimited by default.
     hub_service : str
         The address of the Hub service, whose word on who approved a call counts; empty for none.
@@ -89,7 +89,7 @@ class ManagedServer:
         on_change: Callable[[], None],
         on_log_message: Callable[[LogMessage], None] = lambda _: None,
         sign_ins: SignIns | None = None,
-        places: Places | None = None,
+        slots: ProcessSlots | None = None,
         hub_service: str = "",
     ) -> None:
         self.configuration = configuration
@@ -99,7 +99,7 @@ class ManagedServer:
         self._on_change = on_change
         self._on_log_message = on_log_message
         self._sign_ins = sign_ins
-        self._places = places or Places(None)
+        self._slots = slots or ProcessSlots(None)
         self._hub_service = hub_service
         self.used_at = clock()
         self._is_signed_in = False
@@ -352,7 +352,7 @@ class ManagedServer:
         connections = await asyncio.to_thread(import_connections)
         async with AsyncExitStack() as stack:
             if isinstance(self.configuration, StdioServer):
-                await stack.enter_async_context(self._places.hold(self))
+                await stack.enter_async_context(self._slots.hold(self))
             session = await self._open(stack, connections)
             started = self._clock()
             self._protocol_version = session.protocol_version

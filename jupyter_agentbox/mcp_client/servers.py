@@ -25,7 +25,7 @@ from jupyter_agentbox.exceptions import ServerConfigurationError, UnknownServerE
 from .arguments import check_is_json
 from .configuration import Configuration, ConfigurationSource, HttpServer, UnusableServer
 from .limits import ServerLimits
-from .places import Places
+from .process_slots import ProcessSlots
 from .server import ManagedServer, import_connections
 from .sign_ins import SignIns
 
@@ -78,7 +78,7 @@ class McpServers:
         self._hub_service = hub_service
         self._loaded = Configuration()
         self._described_at: float | None = None
-        self._places = Places(limits.most_processes)
+        self._slots = ProcessSlots(limits.most_processes)
         self._servers: dict[str, ManagedServer] = {}
         self._retiring: set[asyncio.Task[None]] = set()
         self._is_closed = False
@@ -264,7 +264,7 @@ class McpServers:
                     on_change=self._announce,
                     on_log_message=partial(self._on_log, name),
                     sign_ins=self._sign_ins,
-                    places=self._places,
+                    slots=self._slots,
                     hub_service=self._hub_service,
                 )
             else:

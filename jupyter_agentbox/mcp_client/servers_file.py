@@ -23,8 +23,8 @@ from jupyter_agentbox.private_files import replace_file
 
 from . import jsonc
 from .configuration import SERVER_KEYS, UnusableServer, parse_configuration, transport_of
-from .plain_files import read_plain_bytes
 from .registration import HIDDEN, check_name, masked, object_of
+from .regular_files import read_regular_file
 from .secret_names import is_client_secret, is_secret
 
 #: Keys allowed in a new entry; keys of other programs are left out.
@@ -172,7 +172,7 @@ class ServersFile:
 
     def _read(self) -> bytes | None:
         try:
-            return read_plain_bytes(self.path, longest=_LONGEST)
+            return read_regular_file(self.path, longest=_LONGEST)
         except FileNotFoundError:
             return None
         except (OSError, ValueError) as error:

@@ -39,7 +39,7 @@ from . import results, tools
 from .jupyter import JupyterSession, find_jupyterlab, server_address
 from .listing import list_tools
 from .local import open_local_session
-from .pulse import Pulse
+from .progress_reporter import ProgressReporter
 from .questions import FORM, Asker, Consent, Question, Refuser, read_consent
 from .sessions import CellRequest, CodeSession, SessionError
 from .settings import Approver, CodeServerSettings
@@ -144,14 +144,14 @@ class CodeServer:
         if self._is_ending:
             return results.failed(_ENDING)
         # In a task of its own: the SDK cancels a handler over and over, and a cell is interrupted with care.
-        pulse = Pulse(context.session)
-        task = asyncio.create_task(self._answer(arguments, context, pulse))
+        reporter = ProgressReporter(context.session)
+        task = asyncio.create_task(self._answer(arguments, context, reporter))
         self._tasks[task] = None
         task.add_done_callback(self._tasks.pop)
-        beating = in_background(pulse.run(), what="reporting progress to the MCP client")
+        beating = in_background(reporter.run(), what="reporting progress to the MCP client")
         try:
             await asyncio.wait([task])
-            pulse.finish()
+            reporter.finish()
             await asyncio.wait([beating])  # what a tool said comes before its answer
             if task.cancelled():  # not by the client, which would not be answered
                 return self._cancelled()
@@ -162,7 +162,7 @@ class CodeServer:
                 task.cancel()
 
     async def _answer(
-        self, arguments: tools.Arguments, context: ServerRequestContext[Any], pulse: Pulse
+        self, arguments: tools.Arguments, context: ServerRequestContext[Any], reporter: ProgressReporter
     ) -> CallToolResult:
         can_elicit = _can_elicit(context.session.client_capabilities)
         try:
@@ -175,11 +175,11 @@ class CodeServer:
                 case tools.ExecuteCode(code=code, timeout=timeout):
                     seconds = timeout if timeout is not None else self._settings.timeout
                     cell = CellRequest(
-                        code=code, timeout=seconds, asker=asker, activity=pulse.activity, report=pulse.report
+                        code=code, timeout=seconds, asker=asker, activity=reporter.activity, report=reporter.report
                     )
                     return results.executed(await session.execute(cell))
                 case tools.RegisterMcpServer(name=name, configuration=configuration):
-                    pulse.activity.wait_for_decision(name, "the new server")
+                    reporter.activity.wait_for_decision(name, "the new server")
                     names = await session.register(name, configuration, asker)
                     return results.told(f"`{name}` was registered. Its tools: {', '.join(names) or 'none'}")
                 case tools.ListTools(server=server):

@@ -49,7 +49,7 @@ from jupyter_agentbox.services.approvals.manager import ApprovalManager
 from jupyter_agentbox.services.approvals.running_calls import RunningCalls
 from jupyter_agentbox.services.audit.changes import ChangeRecorder
 from jupyter_agentbox.services.audit.manager import AuditManager
-from jupyter_agentbox.services.calls.manual import ManualCalls
+from jupyter_agentbox.services.calls.manual_calls import ManualCalls
 from jupyter_agentbox.services.cell_updates.manager import CellUpdateManager
 from jupyter_agentbox.services.grants.manager import GrantManager
 from jupyter_agentbox.services.health.manager import HealthManager

@@ -27,7 +27,7 @@ from jupyter_agentbox.core.tools import ToolDescription
 from jupyter_agentbox.exceptions import StorageError, UnknownApprovalError
 
 from . import audit_chain, grants
-from .abandoned import LOOK_AGAIN, AbandonedRequests
+from .abandoned_requests import LOOK_AGAIN, AbandonedRequests
 from .database import JournalMode, is_remote
 from .json_text import text_key
 from .known_tools import READ, KnownTools

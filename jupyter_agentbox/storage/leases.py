@@ -27,8 +27,8 @@ from sqlalchemy.dialects import postgresql, sqlite
 from jupyter_agentbox.core.pagination import microseconds
 from jupyter_agentbox.core.ports import Clock
 
+from .liveness import Liveness, SeenAt
 from .schema import approvals, owners
-from .sightings import SeenAt, Sightings
 
 try:
     import fcntl
@@ -247,7 +247,7 @@ class HeartbeatLeases:
         self._is_holding = False
         self._signed_in: RootTransaction | None = None
         self._beaten_at: datetime | None = None
-        self._sightings = Sightings()
+        self._liveness = Liveness()
 
     @property
     def interval(self) -> float | None:
@@ -257,7 +257,7 @@ class HeartbeatLeases:
     @property
     def is_watching(self) -> bool:
         """Whether somebody was asked about of whom it is not sure yet whether they are gone."""
-        return bool(self._sightings.watched)
+        return bool(self._liveness.watched)
 
     @property
     def owns_nothing(self) -> bool:
@@ -283,7 +283,7 @@ class HeartbeatLeases:
 
     def beat(self, connection: Connection) -> None:
         """Write down that this process was here if it owns anything, and look at those whom it watches."""
-        for owner in self._sightings.watched:
+        for owner in self._liveness.watched:
             self._watch(connection, owner)
         # The database is asked: this process may not know whether its last change was kept, or what others adopted.
         self._is_holding = self._is_holding and self._owns_something(connection)
@@ -303,10 +303,10 @@ class HeartbeatLeases:
         Who may be gone is watched until that is sure.
         """
         now, seen_at = self._now(connection), self._seen_at(connection, owner)
-        if seen_at == _LEFT or self._sightings.is_found_gone(owner, seen_at) or self._is_silent(now, seen_at):
-            self._sightings.forget(owner)
+        if seen_at == _LEFT or self._liveness.is_found_gone(owner, seen_at) or self._is_silent(now, seen_at):
+            self._liveness.forget(owner)
             return True
-        self._sightings.see(owner, seen_at)
+        self._liveness.see(owner, seen_at)
         return False
 
     def is_forgotten(self, connection: Connection, owner: str) -> bool:
@@ -327,9 +327,9 @@ class HeartbeatLeases:
     def _watch(self, connection: Connection, owner: str) -> None:
         now, seen_at = self._now(connection), self._seen_at(connection, owner)
         if seen_at == _LEFT or self._is_silent(now, seen_at):
-            self._sightings.find_gone(owner, seen_at)
+            self._liveness.find_gone(owner, seen_at)
         else:
-            self._sightings.see(owner, seen_at)
+            self._liveness.see(owner, seen_at)
 
     def _has_beaten(self) -> bool:
         """Whether `beat` does so time and again, also by a clock that goes on while the machine sleeps."""

@@ -21,7 +21,7 @@ from jupyter_agentbox.core.rule_text import MAX_BYTES, RuleText, read_text, writ
 from jupyter_agentbox.core.site_policy import SitePolicy
 from jupyter_agentbox.core.tools import ConfigurationProblem
 from jupyter_agentbox.exceptions import InvalidRulesError, PolicyConflictError, StorageError
-from jupyter_agentbox.loop_turns import Turn
+from jupyter_agentbox.loop_turn import LoopTurn
 from jupyter_agentbox.private_files import replace_file
 
 from .protection import why_unprotected
@@ -85,7 +85,7 @@ class RuleFiles:
         self._sites = [_WatchedFile(place.path, _reader_of(place)) for place in sites]
         self._files = [*self._sites, *([] if self._user is None else [self._user])]
         self._parts: list[_Found] | None = None
-        self._looked = Turn()
+        self._looked = LoopTurn()
         self._book = RuleBook()
 
     def load(self) -> RuleBook:

@@ -32,14 +32,14 @@ def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
 
 
-def make(model: MockModelServer, maker: str = "openai", **options: Any) -> CodeGenerator:
-    return create_code_generator("model", {"base_url": model.base_url}, model=f"{maker}:scripted", **options)
+def make(model: MockModelServer, provider: str = "openai", **options: Any) -> CodeGenerator:
+    return create_code_generator("model", {"base_url": model.base_url}, model=f"{provider}:scripted", **options)
 
 
-@pytest.mark.parametrize("maker", ["openai", "openai-chat", "anthropic"])
-async def test_a_model_is_asked_for_code_and_what_it_cost_is_kept(maker: str, model: MockModelServer) -> None:
+@pytest.mark.parametrize("provider", ["openai", "openai-chat", "anthropic"])
+async def test_a_model_is_asked_for_code_and_what_it_cost_is_kept(provider: str, model: MockModelServer) -> None:
     model.enqueue_message("Here it is:\n\n```python\nresults = {'best': 'tea'}\nresults\n```\n")
-    generator = make(model, maker, instructions="pandas is there")
+    generator = make(model, provider, instructions="pandas is there")
     code = await generator.generate_code(REQUEST, [])
 
     assert code == "results = {'best': 'tea'}\nresults\n"
@@ -50,7 +50,7 @@ async def test_a_model_is_asked_for_code_and_what_it_cost_is_kept(maker: str, mo
     assert "pandas is there" in model.requests[0].body.decode()
     assert isinstance(generator, ModelCodeGenerator)
     metadata = generator.get_generation_metadata()
-    assert (metadata["model"], metadata["requests"]) == (f"{maker}:scripted", 1)
+    assert (metadata["model"], metadata["requests"]) == (f"{provider}:scripted", 1)
 
 
 async def test_what_went_wrong_before_is_in_the_question(model: MockModelServer) -> None:

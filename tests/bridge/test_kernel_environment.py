@@ -18,7 +18,7 @@ from jupyter_server.services.kernels.kernelmanager import (
     ServerKernelManager,
 )
 
-from jupyter_agentbox.agents.threads.makers import KEY_VARIABLES
+from jupyter_agentbox.agents.threads.model_providers import KEY_VARIABLES
 from jupyter_agentbox.bridge.kernel_environment import keep_credentials_out
 from jupyter_agentbox.core.model_keys import MODEL_KEYS, without_model_keys
 from jupyter_agentbox.core.sandbox_settings import SANDBOX_LEVELS
@@ -206,7 +206,7 @@ def test_a_manager_that_cannot_update_environments_is_left_without() -> None:
     assert not hasattr(manager, "update_env")
 
 
-def test_the_keys_of_all_makers_whose_models_agents_ask_are_known() -> None:
+def test_the_keys_of_all_providers_whose_models_agents_ask_are_known() -> None:
     assert set(KEY_VARIABLES.values()) <= MODEL_KEYS
     assert [name for name in MODEL_KEYS if not looks_secret(name)] == []  # no pattern of a sandbox lets one pass
     assert without_model_keys({"openai_api_key": KEY, "HOME": "/"}) == {"HOME": "/"}

@@ -37,9 +37,9 @@ async def test_others_may_be_silent_as_long_as_they_like() -> None:
 
 
 @pytest.mark.parametrize(
-    ("pulse", "silence"),
+    ("heartbeat", "silence"),
     [("15", 30.0), ("", None), ("soon", None), ("0", None), ("-1", None), ("nan", None), ("inf", None)],
 )
-def test_a_server_says_how_often_it_shows_that_it_is_there(pulse: str, silence: float | None) -> None:
-    assert longest_silence({"Agentbox-Pulse": pulse}) == silence
+def test_a_server_says_how_often_it_shows_that_it_is_there(heartbeat: str, silence: float | None) -> None:
+    assert longest_silence({"Agentbox-Heartbeat": heartbeat}) == silence
     assert longest_silence({}) is None

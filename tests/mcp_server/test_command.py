@@ -17,7 +17,7 @@ from jupyter_agentbox import cli
 from jupyter_agentbox.core.approvals import ApprovalRequest, OutcomeState, Status
 from jupyter_agentbox.core.ports import ApprovalQuery
 from jupyter_agentbox.core.reviewers import Reviewer, Via
-from jupyter_agentbox.mcp_server.pulse import PULSE
+from jupyter_agentbox.mcp_server.progress_reporter import REPORT_INTERVAL
 from jupyter_agentbox.mcp_server.questions import read_consent
 from jupyter_agentbox.storage.approvals import SqlApprovalStore, sqlite_url
 from jupyter_agentbox.system import SystemClock
@@ -212,7 +212,7 @@ async def test_the_time_for_a_decision_does_not_count_and_progress_keeps_the_cli
     async with connect(person=person) as caller:
         await caller.run(ADD)  # the server runs by then
         person.answer = think
-        arguments = {"code": "print(tools.mini.add(a=1, b=2))", "timeout": PULSE - 1}
+        arguments = {"code": "print(tools.mini.add(a=1, b=2))", "timeout": REPORT_INTERVAL - 1}
         result = await caller.call("execute_code", arguments, progress_callback=progress)
 
     assert text_of(result) == "3"

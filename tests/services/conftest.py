@@ -23,12 +23,12 @@ from jupyter_agentbox.core.tools import ToolDescription
 from jupyter_agentbox.core.waiting_times import WaitingTimes
 from jupyter_agentbox.exceptions import ToolArgumentsError
 from jupyter_agentbox.services.approvals.decisions import DecisionManager
-from jupyter_agentbox.services.approvals.kept import KeptRequests
+from jupyter_agentbox.services.approvals.kept_requests import KeptRequests
 from jupyter_agentbox.services.approvals.manager import ApprovalManager
 from jupyter_agentbox.services.approvals.running_calls import RunningCalls
 from jupyter_agentbox.services.approvals.verdicts import Verdict
 from jupyter_agentbox.services.calls.manager import CallManager
-from jupyter_agentbox.services.calls.modes import ThreadModes
+from jupyter_agentbox.services.calls.thread_modes import ThreadModes
 from jupyter_agentbox.services.grants.manager import GrantManager
 from jupyter_agentbox.services.handlers import SETTINGS_KEY
 from jupyter_agentbox.services.policies.manager import PolicyManager

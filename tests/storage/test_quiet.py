@@ -13,7 +13,7 @@ from jupyter_agentbox.core.approvals import Lapse, Status
 from jupyter_agentbox.core.audit_search import AuditQuery
 from jupyter_agentbox.core.ports import ApprovalQuery, ThreadQuery
 from jupyter_agentbox.core.threads import Thread, Turn, TurnStatus
-from jupyter_agentbox.storage import abandoned, group_commit, leases
+from jupyter_agentbox.storage import abandoned_requests, group_commit, leases
 from jupyter_agentbox.storage.approvals import SqlApprovalStore
 from jupyter_agentbox.storage.audit_log import SqlAuditLog
 from jupyter_agentbox.storage.leases import FORGOTTEN, SILENCE
@@ -154,7 +154,7 @@ async def test_a_store_that_owns_nothing_looks_seldom_and_not_together_with_othe
     async with SqlApprovalStore(url, clock=FakeClock()) as store:
         await store.adopt_abandoned()
         assert not store.is_look_due()
-        monkeypatch.setattr(abandoned, "LOOK_SELDOM", 0.0)
+        monkeypatch.setattr(abandoned_requests, "LOOK_SELDOM", 0.0)
         assert store.is_look_due()
         monkeypatch.undo()
         others = [SqlApprovalStore(url, clock=FakeClock()) for _ in range(STORES)]

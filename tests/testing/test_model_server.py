@@ -1,4 +1,4 @@
-"""The scripted model, asked by the libraries of its makers."""
+"""The scripted model, asked by the libraries of its providers."""
 
 from __future__ import annotations
 

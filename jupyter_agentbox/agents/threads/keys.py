@@ -12,23 +12,23 @@ from typing import Final
 from jupyter_agentbox import paths
 from jupyter_agentbox.exceptions import AgentConfigurationError
 
-from .makers import KEY_VARIABLES
+from .model_providers import KEY_VARIABLES
 
-#: The name under which the keyring has the keys; the user's name there is the maker's, such as ``openai``.
+#: The name under which the keyring has the keys; the user's name there is the provider's, such as ``openai``.
 KEYRING_SERVICE: Final = "jupyter-agentbox"
 
 
-def company_of(maker: str) -> str:
-    """Return whose key a maker's models need: `openai-chat` is another interface of `openai`."""
-    return maker.removesuffix("-chat")
+def account_of(provider: str) -> str:
+    """Return whose key a provider's models need: `openai-chat` is another interface of `openai`."""
+    return provider.removesuffix("-chat")
 
 
-def key_of(maker: str) -> str | None:
-    """Return the key for a maker's models that this process has, from the first place that has one.
+def key_of(provider: str) -> str | None:
+    """Return the key for a provider's models that this process has, from the first place that has one.
 
     Parameters
     ----------
-    maker : str
+    provider : str
         Such as ``openai``, or ``openai-chat``.
 
     Raises
@@ -36,15 +36,15 @@ def key_of(maker: str) -> str | None:
     AgentConfigurationError
         The file of keys can be read by others, or is no such file.
     """
-    return find_key(maker, environment=os.environ, file=paths.config_dir() / "model-keys.json")
+    return find_key(provider, environment=os.environ, file=paths.config_dir() / "model-keys.json")
 
 
-def find_key(maker: str, *, environment: Mapping[str, str], file: Path | None) -> str | None:
-    """Return the key for a maker's models, from the first place that has one.
+def find_key(provider: str, *, environment: Mapping[str, str], file: Path | None) -> str | None:
+    """Return the key for a provider's models, from the first place that has one.
 
     Parameters
     ----------
-    maker : str
+    provider : str
         Such as ``openai``, or ``openai-chat``.
     environment : mapping
         The environment's variables.
@@ -56,11 +56,11 @@ def find_key(maker: str, *, environment: Mapping[str, str], file: Path | None) -
     AgentConfigurationError
         The file can be read by others, or is no such file.
     """
-    company = company_of(maker)
-    return environment.get(KEY_VARIABLES[maker]) or _from_file(company, file) or _from_keyring(company)
+    account = account_of(provider)
+    return environment.get(KEY_VARIABLES[provider]) or _from_file(account, file) or _from_keyring(account)
 
 
-def _from_file(company: str, file: Path | None) -> str | None:
+def _from_file(account: str, file: Path | None) -> str | None:
     if file is None or not file.exists():
         return None
     if stat.S_IMODE(file.stat().st_mode) & 0o077:
@@ -71,19 +71,19 @@ def _from_file(company: str, file: Path | None) -> str | None:
         keys = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError):  # its text stays out of the message: it has keys
         keys = None
-    key = keys.get(company) if isinstance(keys, dict) else None
+    key = keys.get(account) if isinstance(keys, dict) else None
     if not isinstance(keys, dict) or not isinstance(key, str | None):
-        raise AgentConfigurationError(f'`{file}` must hold the API keys of models as JSON: {{"{company}": "the key"}}')
+        raise AgentConfigurationError(f'`{file}` must hold the API keys of models as JSON: {{"{account}": "the key"}}')
     return key
 
 
-def _from_keyring(company: str) -> str | None:
+def _from_keyring(account: str) -> str | None:
     try:
         import keyring  # noqa: PLC0415  # optional, and slow where it asks another program
     except ImportError:
         return None
     try:
-        key: str | None = keyring.get_password(KEYRING_SERVICE, company)
+        key: str | None = keyring.get_password(KEYRING_SERVICE, account)
     except Exception:  # noqa: BLE001  # its back ends raise anything; a keyring that is locked has no key for us
         return None
     return key

@@ -9,7 +9,7 @@ from pydantic_ai.models import Model
 
 from jupyter_agentbox.exceptions import AgentConfigurationError
 
-from .makers import KEY_VARIABLES
+from .model_providers import KEY_VARIABLES
 from .request_bodies import send_bodies_as_they_are
 from .surrogates import EncodableModel
 
@@ -24,10 +24,10 @@ class ModelSettings:
     Parameters
     ----------
     model : str
-        ``maker:name``: ``openai:gpt-5.2`` (Responses), ``openai-chat:llama3.3`` (Chat Completions), or
+        ``provider:name``: ``openai:gpt-5.2`` (Responses), ``openai-chat:llama3.3`` (Chat Completions), or
         ``anthropic:claude-sonnet-5``.
     base_url : str or None
-        The address of another server that speaks the maker's interface, such as Ollama, vLLM or a gateway.
+        The address of another server that speaks the provider's interface, such as Ollama, vLLM or a gateway.
     api_key : str or None
         The key. A server at `base_url` may need none.
     """
@@ -37,20 +37,20 @@ class ModelSettings:
     api_key: str | None = field(default=None, repr=False)
 
 
-def maker_of(model: str) -> str:
-    """Return the maker in a model's name.
+def provider_of(model: str) -> str:
+    """Return the provider in a model's name.
 
     Raises
     ------
     AgentConfigurationError
         It has none, or one that is not known.
     """
-    maker, colon, name = model.partition(":")
-    if not colon or not name or maker not in KEY_VARIABLES:
+    provider, colon, name = model.partition(":")
+    if not colon or not name or provider not in KEY_VARIABLES:
         raise AgentConfigurationError(
             f"`{model}` is not the name of a model: write `openai:NAME`, `openai-chat:NAME` or `anthropic:NAME`"
         )
-    return maker
+    return provider
 
 
 def make_model(settings: ModelSettings) -> Model:
@@ -59,26 +59,26 @@ def make_model(settings: ModelSettings) -> Model:
     Raises
     ------
     AgentConfigurationError
-        The name or the key is missing, or the maker's library.
+        The name or the key is missing, or the provider's library.
     """
-    maker = maker_of(settings.model)
+    provider = provider_of(settings.model)
     name = settings.model.partition(":")[2]
     key = settings.api_key or (_NO_KEY if settings.base_url else None)
     if key is None:
         raise AgentConfigurationError(
-            f"there is no key for `{settings.model}`: set the environment variable `{KEY_VARIABLES[maker]}`"
+            f"there is no key for `{settings.model}`: set the environment variable `{KEY_VARIABLES[provider]}`"
         )
     try:
-        return EncodableModel(_make(maker, name, key, settings.base_url))
+        return EncodableModel(_make(provider, name, key, settings.base_url))
     except ImportError as error:
         raise AgentConfigurationError(
             f'`{settings.model}` needs a library that is missing: pip install "jupyter-agentbox[agent]" ({error})'
         ) from error
 
 
-def _make(maker: str, name: str, key: str, base_url: str | None) -> Model:
-    # Late: each maker's library takes half a second, and one is enough.
-    if maker == "anthropic":
+def _make(provider: str, name: str, key: str, base_url: str | None) -> Model:
+    # Late: each provider's library takes half a second, and one is enough.
+    if provider == "anthropic":
         from pydantic_ai.models.anthropic import AnthropicModel  # noqa: PLC0415
         from pydantic_ai.providers.anthropic import AnthropicProvider  # noqa: PLC0415
 
@@ -88,7 +88,7 @@ def _make(maker: str, name: str, key: str, base_url: str | None) -> Model:
     from pydantic_ai.models.openai import OpenAIChatModel, OpenAIResponsesModel  # noqa: PLC0415
     from pydantic_ai.providers.openai import OpenAIProvider  # noqa: PLC0415
 
-    provider = OpenAIProvider(base_url=base_url, api_key=key)
-    is_chat = maker == "openai-chat"
-    send_bodies_as_they_are(provider.client, is_chat=is_chat)
-    return OpenAIChatModel(name, provider=provider) if is_chat else OpenAIResponsesModel(name, provider=provider)
+    openai = OpenAIProvider(base_url=base_url, api_key=key)
+    is_chat = provider == "openai-chat"
+    send_bodies_as_they_are(openai.client, is_chat=is_chat)
+    return OpenAIChatModel(name, provider=openai) if is_chat else OpenAIResponsesModel(name, provider=openai)

@@ -17,8 +17,8 @@ from pydantic_core import PydanticSerializationError
 class EncodableModel(WrapperModel):
     """A model that is sent only what UTF-8 can encode: of what people, code and tools say, the rest is replaced.
 
-    Whether there is such a rest shows when the makers' libraries encode a request, before they send anything of it. To
-    look for it beforehand would take longer with each message of a conversation.
+    Whether there is such a rest shows when the providers' libraries encode a request, before they send anything of
+    it. To look for it beforehand would take longer with each message of a conversation.
     """
 
     async def request(

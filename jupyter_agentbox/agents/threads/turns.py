@@ -290,7 +290,7 @@ class TurnRunner:
 
     def _start(self, messages: dict[int, AgentMessage | Reasoning], index: int, part: TextPart | ThinkingPart) -> None:
         if not part.content and isinstance(part, ThinkingPart):
-            return  # many makers keep the model's thoughts to themselves
+            return  # many providers keep the model's thoughts to themselves
         item = messages[index] = _item(self.record.new_id(), part)
         self.record.start(item)
         if isinstance(part, TextPart) and part.content:

@@ -20,7 +20,7 @@ from jupyter_agentbox.exceptions import InvalidTransitionError, StorageError, Un
 from jupyter_agentbox.services.grants.manager import GrantManager, GrantSpentError
 from jupyter_agentbox.services.policies.manager import PolicyManager
 
-from .abandoned import AbandonedRequests
+from .abandoned_requests import AbandonedRequests
 from .open_requests import OpenRequests
 from .verdicts import Answered
 

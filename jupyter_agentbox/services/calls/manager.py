@@ -33,8 +33,8 @@ from jupyter_agentbox.services.grants.manager import GrantSpentError
 from jupyter_agentbox.services.policies.manager import PolicyManager
 from jupyter_agentbox.services.questions.manager import QuestionManager
 
-from .modes import ThreadModes
 from .running import RunningCall
+from .thread_modes import ThreadModes
 
 log = logging.getLogger(__name__)
 

@@ -34,7 +34,7 @@ from jupyter_agentbox.services.grants.manager import GrantManager
 from jupyter_agentbox.services.policies.manager import PolicyManager
 
 from .agent_cells import AgentCells, TurnCell
-from .news import CallNews
+from .call_status import CallStatusSender
 from .records import record_of
 
 log = logging.getLogger(__name__)
@@ -131,7 +131,7 @@ class KernelConnectionManager:
         Generates a server's Python module.
     welcome : callable
         Creates the reply to a kernel's greeting.
-    news_delay : float
+    status_delay : float
         Seconds after which a kernel is told that its call is still pending or running. Less than the second after which
         it would ask again; 0 to show a card at once.
     limits : MemoryLimits, optional
@@ -159,7 +159,7 @@ class KernelConnectionManager:
         notebooks: NotebookFinder,
         generate: GenerateModule,
         welcome: Callable[[], messages.Welcome],
-        news_delay: float = 0.0,
+        status_delay: float = 0.0,
         limits: MemoryLimits | None = None,
         turn_of: Callable[[str], TurnRef | None] = lambda _: None,
         agents: Callable[[], AgentCells] | None = None,
@@ -180,7 +180,7 @@ class KernelConnectionManager:
         self._notebooks = notebooks
         self._generate = generate
         self._welcome = welcome
-        self._news_delay = news_delay
+        self._status_delay = status_delay
         self._limits = limits or MemoryLimits()
         self._connections: dict[str, _Connection] = {}
 
@@ -346,12 +346,12 @@ class KernelConnectionManager:
             askers=self._askers_of(kernel_id),
         )
         call = ToolCall(server=message.server, tool=message.tool, arguments=message.arguments, origin=origin)
-        with CallNews(message.id, partial(self._send, connection, comm_id), delay=self._news_delay) as news:
+        with CallStatusSender(message.id, partial(self._send, connection, comm_id), delay=self._status_delay) as status:
             finished = await self._calls.run(
                 call,
-                on_waiting=news.waiting,
-                on_running=news.running,
-                on_asked=news.asked,
+                on_waiting=status.waiting,
+                on_running=status.running,
+                on_asked=status.asked,
                 is_wanted=lambda: not connection.is_lost,
                 asked_at=asked_at,
             )

@@ -13,7 +13,7 @@ from jupyter_agentbox.core.registration import OWN_SERVER, REGISTER_TOOL
 from jupyter_agentbox.core.tools import ToolDescription
 from jupyter_agentbox.exceptions import ServerConfigurationError, UnknownApprovalError
 from jupyter_agentbox.services.calls.manager import CallManager, FinishedCall, Notify
-from jupyter_agentbox.services.calls.started import StartedCalls
+from jupyter_agentbox.services.calls.started_calls import StartedCalls
 
 from .project_tool import Project, ProjectTool, arguments_of
 from .tool import RegistrationTool, Registry

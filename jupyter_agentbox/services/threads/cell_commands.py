@@ -23,9 +23,9 @@ from jupyter_agentbox.core.threads import (
 )
 from jupyter_agentbox.exceptions import ThreadError, UnknownThreadError
 
-from .entries import ThreadEntry
 from .manager import NotebookThreads
 from .mode_changes import ModeChanges, mode_elsewhere
+from .thread_entries import ThreadEntry
 from .turn_options import read_mode
 
 #: Commands that a turn's code may use: those that change nothing, and the one that ends a turn.

@@ -29,9 +29,9 @@ from jupyter_agentbox.core.threads import (
 from jupyter_agentbox.exceptions import ThreadError
 
 from .cell_kernels import CellKernels
-from .entries import ThreadEntry
 from .event_reader import EventReader
-from .watch import TurnWatch
+from .thread_entries import ThreadEntry
+from .turn_watch import TurnWatch
 
 #: How many ended turns' events are kept, for clients that lost their connection.
 MOST_ENDED: Final = 32

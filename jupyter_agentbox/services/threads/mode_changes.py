@@ -16,7 +16,7 @@ from jupyter_agentbox.core.tools import ToolDescription, ToolResult
 from jupyter_agentbox.protocol.notebook import NOTEBOOK_SERVER, SET_MODE_TOOL
 from jupyter_agentbox.services.calls.manager import CallManager
 from jupyter_agentbox.services.kernel_connections.agent_cells import TurnCell
-from jupyter_agentbox.services.kernel_connections.news import CallNews
+from jupyter_agentbox.services.kernel_connections.call_status import CallStatusSender
 
 #: From strictest to loosest: from nothing allowed without a rule, to a model that may allow.
 _FROM_STRICTEST: Final = (ApprovalMode.DENY_ALL, ApprovalMode.ASK, ApprovalMode.AUTO_REVIEW)
@@ -89,11 +89,11 @@ class ModeChanges:
             arguments["reviewing_model"] = one_line(reviewer, 200)
         call = ToolCall(server=NOTEBOOK_SERVER, tool=SET_MODE_TOOL, arguments=arguments, origin=origin)
         rule = Rule.of_tool(call, Effect.ASK, layer=Layer.SESSION, reason=_WHY)
-        with CallNews(self._message_id, cell.send, delay=0.0) as news:
+        with CallStatusSender(self._message_id, cell.send, delay=0.0) as status:
             await self._calls.run(
                 call,
-                on_waiting=news.waiting,
-                on_running=news.running,
+                on_waiting=status.waiting,
+                on_running=status.running,
                 own=_SetMode(call),
                 floor=Evaluation(effect=Effect.ASK, rule=rule),
             )

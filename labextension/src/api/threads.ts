@@ -22,7 +22,7 @@ export interface IAgentMessage {
   phase: 'commentary' | 'final_answer' | null;
 }
 
-/** What the model thought, as far as its maker shows it. Untrusted text. */
+/** What the model thought, as far as its provider shows it. Untrusted text. */
 export interface IReasoning {
   type: 'reasoning';
   id: string;
@@ -114,7 +114,7 @@ export interface IThreadPage {
 
 /** A message as the model was sent it. */
 export interface IModelMessage {
-  /** `user`, `assistant`, `system`, `reasoning`, `tool_call`, `tool`, or another that a model's maker has. */
+  /** `user`, `assistant`, `system`, `reasoning`, `tool_call`, `tool`, or another that a model's provider has. */
   role: string;
   /** The tool that was called, or that answered. */
   tool?: string;

@@ -40,9 +40,9 @@ def make_agent(model: MockModelServer, database: str, tmp_path: Path, monkeypatc
     for name in ("CONFIG", "DATA", "RUNTIME"):
         monkeypatch.setenv(f"JUPYTER_{name}_DIR", str(tmp_path / name.lower()))
 
-    def make(maker: str = "openai", **options: Any) -> AsyncAgent:
+    def make(provider: str = "openai", **options: Any) -> AsyncAgent:
         return AsyncAgent(
-            **{"model": f"{maker}:scripted", "base_url": model.base_url, "database_url": database, **options}
+            **{"model": f"{provider}:scripted", "base_url": model.base_url, "database_url": database, **options}
         )
 
     return make

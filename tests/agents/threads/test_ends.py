@@ -109,7 +109,7 @@ async def test_a_name_that_is_given_while_a_turn_begins_does_not_change_its_mode
     assert (kept.approval_mode, kept.name) == (ApprovalMode.DENY_ALL, "n29")
 
 
-async def test_a_key_that_was_given_for_one_maker_is_sent_to_no_other(
+async def test_a_key_that_was_given_for_one_provider_is_sent_to_no_other(
     make_agent: MakeAgent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)

@@ -11,7 +11,7 @@ from jupyter_agentbox.testing import MockModelServer
 
 from .conftest import MakeAgent
 
-MAKERS = ("openai", "openai-chat", "anthropic")
+PROVIDERS = ("openai", "openai-chat", "anthropic")
 
 
 def three_times(*arguments: object, **options: object) -> Callable[[MockModelServer], None]:
@@ -24,7 +24,7 @@ def three_times(*arguments: object, **options: object) -> Callable[[MockModelSer
     return enqueue
 
 
-@pytest.mark.parametrize("maker", MAKERS)
+@pytest.mark.parametrize("provider", PROVIDERS)
 @pytest.mark.parametrize(
     ("fault", "told"),
     [
@@ -43,10 +43,10 @@ def three_times(*arguments: object, **options: object) -> Callable[[MockModelSer
     ],
 )
 async def test_a_fault_fails_the_turn_and_the_thread_goes_on(
-    fault: Callable[[MockModelServer], None], told: str, maker: str, make_agent: MakeAgent, model: MockModelServer
+    fault: Callable[[MockModelServer], None], told: str, provider: str, make_agent: MakeAgent, model: MockModelServer
 ) -> None:
     fault(model)
-    async with make_agent(maker, api_key="sk-secret") as agent:
+    async with make_agent(provider, api_key="sk-secret") as agent:
         thread = await agent.thread_start()
         result = await thread.run("go")
         assert not model._answers
@@ -60,22 +60,22 @@ async def test_a_fault_fails_the_turn_and_the_thread_goes_on(
     assert model.requests[-1].user_texts() == ["go", "again"]
 
 
-@pytest.mark.parametrize("maker", MAKERS)
+@pytest.mark.parametrize("provider", PROVIDERS)
 async def test_an_empty_answer_and_the_call_of_nothing_are_said_to_the_model(
-    maker: str, make_agent: MakeAgent, model: MockModelServer
+    provider: str, make_agent: MakeAgent, model: MockModelServer
 ) -> None:
     model.enqueue_parts()
     model.enqueue_tool_call("delete_everything", {})
     model.enqueue_tool_call("search_tools", '{"que')
     model.enqueue_message("sorry")
-    async with make_agent(maker) as agent:
+    async with make_agent(provider) as agent:
         result = await (await agent.thread_start()).run("go")
 
     assert (result.status, result.final_response) == (TurnStatus.COMPLETED, "sorry")
 
 
 @pytest.mark.parametrize(
-    ("maker", "text", "code"),
+    ("provider", "text", "code"),
     [
         ("openai", "Your input exceeds the context window of this model.", "context_length_exceeded"),
         ("openai-chat", "This model's maximum context length is 8192 tokens.", None),
@@ -84,13 +84,13 @@ async def test_an_empty_answer_and_the_call_of_nothing_are_said_to_the_model(
     ],
 )
 async def test_a_conversation_that_is_too_long_goes_on_whatever_the_server_calls_it(
-    maker: str, text: str, code: str | None, make_agent: MakeAgent, model: MockModelServer
+    provider: str, text: str, code: str | None, make_agent: MakeAgent, model: MockModelServer
 ) -> None:
     for _ in range(2):
         model.enqueue_error(400, text=text, code=code)
     model.enqueue_message("A summary.")
     model.enqueue_message("done")
-    async with make_agent(maker) as agent:
+    async with make_agent(provider) as agent:
         result = await (await agent.thread_start()).run("go")
 
     assert [item.code for item in result.items if isinstance(item, Notice)] == ["shortened", "summarised"]

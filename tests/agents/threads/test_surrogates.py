@@ -1,4 +1,4 @@
-"""What UTF-8 cannot encode is replaced, whichever maker's library sends it."""
+"""What UTF-8 cannot encode is replaced, whichever provider's library sends it."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from pydantic_ai.messages import ModelMessage, ModelRequest, UserPromptPart
 from jupyter_agentbox.agents.threads.models import ModelSettings, make_model
 from jupyter_agentbox.testing import MockModelServer
 
-MAKERS = ["openai", "openai-chat", "anthropic"]
+PROVIDERS = ["openai", "openai-chat", "anthropic"]
 
 
-@pytest.mark.parametrize("maker", MAKERS)
+@pytest.mark.parametrize("provider", PROVIDERS)
 @pytest.mark.parametrize("is_streamed", [False, True])
 async def test_a_model_is_asked_once_with_a_mark_for_each_half_of_a_pair(
-    model: MockModelServer, maker: str, *, is_streamed: bool
+    model: MockModelServer, provider: str, *, is_streamed: bool
 ) -> None:
     model.enqueue_message("said")
     asked: list[ModelMessage] = [ModelRequest(parts=[UserPromptPart("one \ud83d, one \ude00")])]
 
-    async with make_model(ModelSettings(model=f"{maker}:scripted", base_url=model.base_url)) as client:
+    async with make_model(ModelSettings(model=f"{provider}:scripted", base_url=model.base_url)) as client:
         if is_streamed:
             async with model_request_stream(client, asked) as answer:
                 async for _ in answer:

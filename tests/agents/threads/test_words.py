@@ -41,10 +41,10 @@ def deltas(events: Sequence[TurnEvent]) -> str:
     return "".join(event.delta for event in events if isinstance(event, AgentMessageDelta))
 
 
-@pytest.mark.parametrize("maker", ["openai", "openai-chat", "anthropic"])
-async def test_the_final_answer_is_the_response(maker: str, make_agent: MakeAgent, model: MockModelServer) -> None:
+@pytest.mark.parametrize("provider", ["openai", "openai-chat", "anthropic"])
+async def test_the_final_answer_is_the_response(provider: str, make_agent: MakeAgent, model: MockModelServer) -> None:
     model.enqueue_message("Good day.")
-    async with make_agent(maker) as agent:
+    async with make_agent(provider) as agent:
         result = await answer(agent)
 
     assert (result.status, result.final_response, result.error) == (TurnStatus.COMPLETED, "Good day.", None)
@@ -373,12 +373,12 @@ async def test_what_was_said_before_an_answer_broke_off_stays(make_agent: MakeAg
     assert [item.text for item in result.items if isinstance(item, AgentMessage)] == ["one two three "]
 
 
-@pytest.mark.parametrize("maker", ["openai", "anthropic"])
+@pytest.mark.parametrize("provider", ["openai", "anthropic"])
 async def test_a_key_that_a_server_repeats_is_in_no_error(
-    maker: str, make_agent: MakeAgent, model: MockModelServer
+    provider: str, make_agent: MakeAgent, model: MockModelServer
 ) -> None:
     model.enqueue_error(400, text="the key sk-secret is unknown")
-    async with make_agent(maker, api_key="sk-secret") as agent:
+    async with make_agent(provider, api_key="sk-secret") as agent:
         result = await answer(agent)
 
     assert "the key *** is unknown" in result.error.message

@@ -10,7 +10,7 @@ from jupyter_agentbox.agent_composition import AgentSettings, build_threads
 from jupyter_agentbox.core.threads import ApprovalMode
 from jupyter_agentbox.exceptions import ThreadError, UnknownThreadError
 from jupyter_agentbox.kernel import agent_magic
-from jupyter_agentbox.services.calls.modes import ThreadModes
+from jupyter_agentbox.services.calls.thread_modes import ThreadModes
 from jupyter_agentbox.services.threads import turn_options
 from jupyter_agentbox.services.threads.cell_commands import CellCommands
 from jupyter_agentbox.services.threads.cell_kernels import CellKernels

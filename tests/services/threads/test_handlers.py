@@ -455,7 +455,7 @@ async def test_of_a_turn_of_before_this_server_the_end_is_left(
     ]
 
 
-@pytest.mark.parametrize("maker", ["openai", "openai-chat", "anthropic"])
+@pytest.mark.parametrize("provider", ["openai", "openai-chat", "anthropic"])
 @pytest.mark.parametrize("status", [200, 401, 500])
 async def test_a_key_that_a_provider_repeats_is_told_to_nobody(
     fetch: Any,
@@ -466,11 +466,11 @@ async def test_a_key_that_a_provider_repeats_is_told_to_nobody(
     tmp_path: Any,
     caplog: pytest.LogCaptureFixture,
     status: int,
-    maker: str,
+    provider: str,
 ) -> None:
     caplog.set_level(logging.DEBUG)
-    thread = await threads.start(NOTEBOOK, model=f"{maker}:scripted")
-    for _ in range(10):  # the maker's library tries again
+    thread = await threads.start(NOTEBOOK, model=f"{provider}:scripted")
+    for _ in range(10):  # the provider's library tries again
         if status == 200:
             model.enqueue_raw(f"data: garbage with {KEY}\n\n".encode(), status)
         else:

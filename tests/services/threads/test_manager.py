@@ -19,7 +19,7 @@ from jupyter_agentbox.exceptions import (
     ThreadError,
     UnknownThreadError,
 )
-from jupyter_agentbox.services.calls.modes import ThreadModes
+from jupyter_agentbox.services.calls.thread_modes import ThreadModes
 from jupyter_agentbox.services.threads import manager
 from jupyter_agentbox.services.threads.cell_kernels import CellKernels
 from jupyter_agentbox.services.threads.event_reader import EventReader

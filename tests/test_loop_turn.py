@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 
-from jupyter_agentbox.loop_turns import Turn
+from jupyter_agentbox.loop_turn import LoopTurn
 
 
 async def test_a_turn_lasts_until_the_loop_does_something_else() -> None:
-    turn = Turn()
+    turn = LoopTurn()
     assert not turn.is_same
     turn.begin()
     turn.begin()
@@ -18,7 +18,7 @@ async def test_a_turn_lasts_until_the_loop_does_something_else() -> None:
 
 
 async def test_what_came_after_a_look_finds_it_over() -> None:
-    turn = Turn()
+    turn = LoopTurn()
     found: list[bool] = []
     turn.begin()
     asyncio.get_running_loop().call_soon(lambda: found.append(turn.is_same))
@@ -27,7 +27,7 @@ async def test_what_came_after_a_look_finds_it_over() -> None:
 
 
 async def test_another_thread_is_in_no_turn_of_this_loop() -> None:
-    turn = Turn()
+    turn = LoopTurn()
     turn.begin()
     assert turn.is_same
     turn.end()
@@ -35,6 +35,6 @@ async def test_another_thread_is_in_no_turn_of_this_loop() -> None:
 
 
 def test_without_a_loop_there_are_no_turns() -> None:
-    turn = Turn()
+    turn = LoopTurn()
     turn.begin()
     assert not turn.is_same

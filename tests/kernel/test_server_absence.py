@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from jupyter_agentbox.kernel.absence import known_absence
+from jupyter_agentbox.kernel.server_absence import server_absence
 
 NBCONVERT = b"/opt/bin/python3\0/opt/bin/jupyter-nbconvert\0--execute\0"
 
@@ -29,4 +29,4 @@ def processes(tmp_path: Path) -> Path:
     ],
 )
 def test_only_what_is_known_for_sure_counts(processes: Path, environment: dict[str, str], why: str) -> None:
-    assert known_absence(environment, processes) == why
+    assert server_absence(environment, processes) == why

@@ -17,7 +17,7 @@ from jupyter_agentbox.core.threads import ApprovalMode
 from jupyter_agentbox.core.tools import ToolDescription
 from jupyter_agentbox.exceptions import ToolCallRejectedError
 from jupyter_agentbox.services.calls.manager import FinishedCall
-from jupyter_agentbox.services.calls.modes import MOST_THREADS, ThreadModes
+from jupyter_agentbox.services.calls.thread_modes import MOST_THREADS, ThreadModes
 from tests.services.conftest import Services, a_call
 
 MARKED = {"policy": Policy(model_may_allow=("shop.delete_order",))}
@@ -182,7 +182,7 @@ async def test_a_model_that_does_not_answer_is_not_waited_for(
             await asyncio.Event().wait()
             return await super().review(call, tool)
 
-    monkeypatch.setattr("jupyter_agentbox.services.calls.modes.REVIEW_SECONDS", 0.01)
+    monkeypatch.setattr("jupyter_agentbox.services.calls.thread_modes.REVIEW_SECONDS", 0.01)
     services.modes.set("t1", ApprovalMode.AUTO_REVIEW, reviewer=Silent(lambda: pytest.fail("it was waited for")))
     run = Run(services, in_thread())
     request = await services.announcer.until(lambda request: request.status is Status.PENDING)

@@ -10,8 +10,8 @@ from typing import Protocol
 from jupyter_agentbox.exceptions import ToolServerError
 
 
-class Holder(Protocol):
-    """A program that holds a place while it runs."""
+class SlotHolder(Protocol):
+    """A program that holds a slot while it runs."""
 
     @property
     def is_idle(self) -> bool:
@@ -22,26 +22,26 @@ class Holder(Protocol):
         """When it was last used, by a monotonic clock."""
 
     async def stop(self) -> None:
-        """Stop it; on return, it has released its place."""
+        """Stop it; on return, it has released its slot."""
 
 
-class Places:
-    """The places of running programs.
+class ProcessSlots:
+    """The slots of running programs.
 
     Parameters
     ----------
     most : int or None
-        Number of places; ``None`` for no limit.
+        Number of slots; ``None`` for no limit.
     """
 
     def __init__(self, most: int | None) -> None:
         self._most = most
-        self._holders: list[Holder] = []
+        self._holders: list[SlotHolder] = []
         self._lock = asyncio.Lock()
 
     @asynccontextmanager
-    async def hold(self, holder: Holder) -> AsyncIterator[None]:
-        """Hold a place. If none is free, stop the unused program with the oldest last use.
+    async def hold(self, holder: SlotHolder) -> AsyncIterator[None]:
+        """Hold a slot. If none is free, stop the unused program with the oldest last use.
 
         Raises
         ------
@@ -49,14 +49,14 @@ class Places:
             If all programs are in use.
         """
         async with self._lock:
-            await self._make_place()
+            await self._free_slot()
             self._holders.append(holder)
         try:
             yield
         finally:
             self._holders.remove(holder)
 
-    async def _make_place(self) -> None:
+    async def _free_slot(self) -> None:
         while self._most is not None and len(self._holders) >= self._most:
             idle = [holder for holder in self._holders if holder.is_idle]
             if not idle:

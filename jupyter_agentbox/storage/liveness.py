@@ -11,8 +11,8 @@ from __future__ import annotations
 SeenAt = int | None
 
 
-class Sightings:
-    """What was seen of other processes."""
+class Liveness:
+    """Which other processes gave signs of life, and which are gone."""
 
     def __init__(self) -> None:
         self._last: dict[str, SeenAt] = {}

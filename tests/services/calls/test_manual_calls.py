@@ -14,7 +14,7 @@ from jupyter_agentbox.core.grant_uses import Scope
 from jupyter_agentbox.core.grants import GrantTerms
 from jupyter_agentbox.core.policy import Effect, Policy, Rule
 from jupyter_agentbox.exceptions import ToolArgumentsError, ToolCallRejectedError, UnknownServerError
-from jupyter_agentbox.services.calls.manual import LONGEST_RESULT, MOST_RESULTS, ManualCalls
+from jupyter_agentbox.services.calls.manual_calls import LONGEST_RESULT, MOST_RESULTS, ManualCalls
 from jupyter_agentbox.testing import FakeTools
 from tests.services.conftest import Services
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from jupyter_agentbox.kernel.endings import comment_line, ending_line
+from jupyter_agentbox.kernel.decision_lines import comment_line, decision_line
 
 ASKED = {"product_id": 5, "price": 149.0}
 
@@ -33,7 +33,7 @@ def record(**fields: Any) -> dict[str, Any]:
 
 
 def line(record: object, outcome: str = "done", *, has_run: bool = True) -> str:
-    return ending_line("shop.set_price", ASKED, record, outcome, has_run=has_run)
+    return decision_line("shop.set_price", ASKED, record, outcome, has_run=has_run)
 
 
 def test_line_says_what_ran_who_allowed_it_and_when() -> None:

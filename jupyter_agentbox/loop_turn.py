@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 
-class Turn:
+class LoopTurn:
     """Knows whether the event loop is still in the turn in which something was done.
 
     What a turn does follows from what had come before it, or came in it: a message is read in one turn, and its task

@@ -1,11 +1,11 @@
-"""The makers whose interfaces an agent speaks, and the environment variables that hold their keys."""
+"""The providers whose interfaces an agent speaks, and the environment variables that hold their keys."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Final
 
-#: A maker's name in `openai:gpt-5.2` -> the variable that holds its key, as its own library reads it.
+#: A provider's name in `openai:gpt-5.2` -> the variable that holds its key, as its own library reads it.
 KEY_VARIABLES: Final[Mapping[str, str]] = {
     "openai": "OPENAI_API_KEY",
     "openai-chat": "OPENAI_API_KEY",

@@ -1,4 +1,4 @@
-"""`Pulse`: tells a client while its request runs what it does, and what its tools say."""
+"""Reports to an MCP client, while its request runs, what the request does and what its tools say."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ from typing import Final, Protocol
 
 from .activity import Activity
 
-#: Seconds between two words to a client that wants to know how far its request is.
-PULSE: Final = 5.0
-#: So many words of tools wait for a client that is slow; of more, the latest are kept.
+#: Seconds between two reports to a client that asked for progress.
+REPORT_INTERVAL: Final = 5.0
+#: Maximum number of messages of tools that wait for a slow client; of more, the latest are kept.
 MOST_REPORTS: Final = 100
 
 
 class ProgressClient(Protocol):
-    """Is told how far a request is."""
+    """Receives progress reports of a request."""
 
     async def report_progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
-        """Take note of it."""
+        """Send a report."""
 
 
-class Pulse:
-    """Tells a client that asked for it that its request is alive.
+class ProgressReporter:
+    """Reports progress to a client that asked for it.
 
     Parameters
     ----------
     client : ProgressClient
-        Is told; does nothing if nobody there asked for it.
+        Receives the reports; does nothing if it did not ask for progress.
     """
 
     def __init__(self, client: ProgressClient) -> None:
@@ -38,27 +38,27 @@ class Pulse:
         self._last = 0.0
         self._has_changed = False
         self._over = asyncio.Event()
-        self._news = asyncio.Event()
+        self._changed = asyncio.Event()
         self.activity = Activity(self._change)
 
     def report(self, message: str) -> None:
         """Pass on, once, what a tool or an MCP server says. Of a flood, the latest."""
         self._reports.append(message)
-        self._news.set()
+        self._changed.set()
 
     def finish(self) -> None:
         """Let `run` end, after it has sent the reports that there are."""
         self._over.set()
-        self._news.set()
+        self._changed.set()
 
     async def run(self) -> None:
-        """Beat until `finish` or until cancelled."""
+        """Report until `finish` or until cancelled."""
         start = time.monotonic()
         while not self._over.is_set():
             with suppress(TimeoutError):
-                async with asyncio.timeout(PULSE):
-                    await self._news.wait()
-            self._news.clear()
+                async with asyncio.timeout(REPORT_INTERVAL):
+                    await self._changed.wait()
+            self._changed.clear()
             if not self._over.is_set() and (self._has_changed or not self._reports):
                 self._has_changed = False
                 await self._send(start, str(self.activity))
@@ -76,4 +76,4 @@ class Pulse:
 
     def _change(self) -> None:
         self._has_changed = True
-        self._news.set()
+        self._changed.set()

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import asyncio
 
-from jupyter_agentbox.mcp_server.pulse import MOST_REPORTS, Pulse
+from jupyter_agentbox.mcp_server.progress_reporter import MOST_REPORTS, ProgressReporter
 
 
 class Client:
@@ -19,38 +19,38 @@ class Client:
 
 async def test_what_was_said_right_before_the_end_is_still_sent() -> None:
     client = Client()
-    pulse = Pulse(client)
-    beating = asyncio.create_task(pulse.run())
+    reporter = ProgressReporter(client)
+    beating = asyncio.create_task(reporter.run())
     await asyncio.sleep(0)  # it waits for news
 
-    pulse.activity.run()
-    pulse.report("step 1")
-    pulse.report("step 2")
-    pulse.finish()
+    reporter.activity.run()
+    reporter.report("step 1")
+    reporter.report("step 2")
+    reporter.finish()
     await beating
 
     assert client.heard == ["step 1", "step 2"]
     assert client.numbers == sorted(set(client.numbers))
 
 
-async def test_of_a_request_that_ends_before_its_pulse_began_the_words_are_sent() -> None:
+async def test_of_a_request_that_ends_before_reporting_began_the_reports_are_sent() -> None:
     client = Client()
-    pulse = Pulse(client)
+    reporter = ProgressReporter(client)
 
-    pulse.report("all there was")
-    pulse.finish()
-    await pulse.run()
+    reporter.report("all there was")
+    reporter.finish()
+    await reporter.run()
 
     assert client.heard == ["all there was"]
 
 
 async def test_of_a_flood_the_latest_are_sent() -> None:
     client = Client()
-    pulse = Pulse(client)
+    reporter = ProgressReporter(client)
 
     for step in range(MOST_REPORTS + 1):
-        pulse.report(f"step {step}")
-    pulse.finish()
-    await pulse.run()
+        reporter.report(f"step {step}")
+    reporter.finish()
+    await reporter.run()
 
     assert client.heard == [f"step {step}" for step in range(1, MOST_REPORTS + 1)]

@@ -11,7 +11,7 @@ from jupyter_agentbox.core.times import json_time
 from jupyter_agentbox.protocol import messages
 
 
-class CallNews:
+class CallStatusSender:
     """Tells a kernel that its call is pending or running. As a context manager, it sends nothing after exit.
 
     Parameters
@@ -21,7 +21,7 @@ class CallNews:
     send : callable
         Sends a message to the kernel.
     delay : float
-        Delay in seconds, within which newer news replaces older; 0 to send at once.
+        Delay in seconds, within which a newer status replaces an older one; 0 to send at once.
     """
 
     def __init__(self, message_id: str, send: Callable[[messages.FromServer], None], *, delay: float) -> None:

@@ -12,7 +12,7 @@ from jupyter_agentbox.core.notebook_runners import NO_SERVER, notebook_runner
 _PROCESSES: Final = Path("/proc")
 
 
-def known_absence(environment: Mapping[str, str], processes: Path = _PROCESSES) -> str:
+def server_absence(environment: Mapping[str, str], processes: Path = _PROCESSES) -> str:
     """Return why there is no server; empty if there may be one.
 
     Only the program that started the kernel is examined, not its ancestors: anything may start a Jupyter server. Its

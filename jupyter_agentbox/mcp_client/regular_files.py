@@ -11,7 +11,7 @@ from typing import Final
 _FLAGS: Final = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
 
 
-def read_plain_bytes(path: Path, *, longest: int) -> bytes:
+def read_regular_file(path: Path, *, longest: int) -> bytes:
     """Read a regular file, without blocking on anything else in its place.
 
     Parameters
@@ -38,15 +38,15 @@ def read_plain_bytes(path: Path, *, longest: int) -> bytes:
     return content
 
 
-def read_plain_text(path: Path, *, longest: int) -> str:
+def read_regular_text(path: Path, *, longest: int) -> str:
     """Read a regular UTF-8 text file, without its byte order mark.
 
     Raises
     ------
     OSError, ValueError
-        As `read_plain_bytes`; also if it is not UTF-8.
+        As `read_regular_file`; also if it is not UTF-8.
     """
     try:
-        return read_plain_bytes(path, longest=longest).decode("utf-8-sig")
+        return read_regular_file(path, longest=longest).decode("utf-8-sig")
     except UnicodeDecodeError:
         raise ValueError("it is not UTF-8 text") from None

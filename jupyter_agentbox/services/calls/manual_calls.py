@@ -17,7 +17,7 @@ from jupyter_agentbox.protocol.notebook import NOTEBOOK_SERVER
 from jupyter_agentbox.protocol.shell import SHELL_SERVER
 
 from .manager import CallManager, FinishedCall
-from .started import StartedCalls
+from .started_calls import StartedCalls
 
 #: How many calls' results are kept in memory.
 MOST_RESULTS: Final = 20

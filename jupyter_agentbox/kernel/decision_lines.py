@@ -19,7 +19,7 @@ _COMMENT: Final = 4_000
 _NOT_RUN: Final = "; did not run"
 
 
-def ending_line(what: str, asked: Mapping[str, Any], record: object, outcome: str, *, has_run: bool) -> str:
+def decision_line(what: str, asked: Mapping[str, Any], record: object, outcome: str, *, has_run: bool) -> str:
     """Return the line of a call that ended.
 
     Parameters
@@ -51,7 +51,7 @@ def comment_line(what: str, record: object) -> str:
     Parameters
     ----------
     what, record
-        As in `ending_line`.
+        As in `decision_line`.
     """
     comment = comment_of(record)
     if not comment:
