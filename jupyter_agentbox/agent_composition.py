@@ -116,7 +116,7 @@ def build_threads(
     )
     threads = ThreadManager(
         store=store,
-        workplace=kernels,
+        kernels=kernels,
         clients=ModelClients(settings.model_settings),
         clock=clock,
         ids=RandomIds(),

@@ -284,7 +284,7 @@ class AsyncAgent:
         store = SqlThreadStore(url, clock=clock)
         threads = ThreadManager(
             store=store,
-            workplace=self._kernels,
+            kernels=self._kernels,
             clients=ModelClients(self._model_settings),
             clock=clock,
             ids=RandomIds(),

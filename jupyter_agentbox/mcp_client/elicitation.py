@@ -9,8 +9,8 @@ from mcp.client.session import ClientRequestContext, ElicitationFnT
 
 from jupyter_agentbox.core.questions import QuestionAction, QuestionAnswer, QuestionMode, ServerQuestion
 
-from .deliveries import current
 from .running_calls import RunningCalls
+from .sent_requests import current
 
 
 def question_of(params: mcp_types.ElicitRequestParams) -> ServerQuestion:

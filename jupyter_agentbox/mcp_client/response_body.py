@@ -1,4 +1,4 @@
-"""Limits the bodies of HTTP responses, and determines the fate of a request whose response breaks off."""
+"""Limits the bodies of HTTP responses, and determines the failure of a request whose response breaks off."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import httpx2
 
 from jupyter_agentbox.protocol.sizes import ValueCounter
 
-from .deliveries import Delivery, Fate
 from .limits import MOST_VALUES
+from .sent_requests import RequestFailure, SentRequest
 
 #: Set by servers that send at least a comment at this interval while a response is outstanding: a proxy may keep the
 #: connection of a killed server open, in silence.
@@ -30,8 +30,8 @@ class CappedBody(httpx2.AsyncByteStream):
         Maximum size in bytes, of the whole body or of each event.
     by_event : bool
         Whether it is an event stream.
-    delivery : Delivery or None
-        The delivery of the request.
+    sent : SentRequest or None
+        The request that is answered.
     silence : float or None
         Seconds without data after which the connection counts as broken; ``None`` for no limit.
     """
@@ -42,14 +42,14 @@ class CappedBody(httpx2.AsyncByteStream):
         *,
         cap: int,
         by_event: bool = False,
-        delivery: Delivery | None = None,
+        sent: SentRequest | None = None,
         silence: float | None = None,
     ) -> None:
         self._silence = silence
         self._inner = inner
         self._cap = cap
         self._by_event = by_event
-        self._delivery = delivery
+        self._sent_request = sent
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         size, values = 0, ValueCounter()
@@ -62,14 +62,14 @@ class CappedBody(httpx2.AsyncByteStream):
                 values.feed(chunk[max(ended, 0) :])
                 if size > self._cap:
                     reason = f"its answer has more than the {self._cap / 1e6:.1f} MB that are allowed"
-                    raise self._failure(Fate.UNUSABLE, reason)
+                    raise self._failure(RequestFailure.UNUSABLE, reason)
                 if values.count > MOST_VALUES:
                     reason = f"its answer has more than the {MOST_VALUES:,} values that are allowed"
-                    raise self._failure(Fate.UNUSABLE, reason)
+                    raise self._failure(RequestFailure.UNUSABLE, reason)
                 yield chunk
         except httpx2.HTTPError as error:
             reason = f"the connection broke in the middle of the answer: {describe(error)}"
-            raise self._failure(Fate.INTERRUPTED, reason) from None
+            raise self._failure(RequestFailure.INTERRUPTED, reason) from None
 
     async def _chunks(self) -> AsyncIterator[bytes]:
         chunks = aiter(self._inner)
@@ -83,9 +83,9 @@ class CappedBody(httpx2.AsyncByteStream):
                 return
             yield chunk
 
-    def _failure(self, fate: Fate, reason: str) -> httpx2.StreamError:
-        if self._delivery is not None:
-            self._delivery.fail(fate, reason)
+    def _failure(self, failure: RequestFailure, reason: str) -> httpx2.StreamError:
+        if self._sent_request is not None:
+            self._sent_request.fail(failure, reason)
         return httpx2.StreamError(reason)
 
     async def aclose(self) -> None:

@@ -11,7 +11,7 @@ from jupyter_agentbox.core.ports import CallListener
 from jupyter_agentbox.core.questions import QuestionAction, QuestionAnswer, ServerQuestion
 from jupyter_agentbox.core.tools import LogMessage
 
-from .deliveries import Delivery
+from .sent_requests import SentRequest
 
 
 class RunningCall:
@@ -27,7 +27,7 @@ class RunningCall:
 
     def __init__(self, listener: CallListener | None, seconds: float) -> None:
         self.listener = listener
-        self.delivery: Delivery | None = None
+        self.sent: SentRequest | None = None
         self.questions: set[asyncio.Task[QuestionAnswer]] = set()
         self.limit = asyncio.timeout(seconds)
         self.is_over = False
@@ -77,7 +77,7 @@ class RunningCalls:
         if len(self._calls) == 1 and (listener := self._calls[0].listener) is not None:
             listener.logged(message)
 
-    async def ask(self, question: ServerQuestion, delivery: Delivery | None) -> QuestionAnswer | None:
+    async def ask(self, question: ServerQuestion, sent: SentRequest | None) -> QuestionAnswer | None:
         """Ask a person a question; return ``None`` if no running call can ask.
 
         A stdio server does not say to which call its question belongs. With several, the oldest one asks for all of
@@ -87,10 +87,10 @@ class RunningCalls:
         ----------
         question : ServerQuestion
             The server's question.
-        delivery : Delivery or None
-            The call's delivery, if known.
+        sent : SentRequest or None
+            The call's request, if known.
         """
-        known = [call for call in self._calls if delivery is not None and call.delivery is delivery]
+        known = [call for call in self._calls if sent is not None and call.sent is sent]
         possible = known or self._calls[:]
         for call in possible:
             if call.listener is not None:

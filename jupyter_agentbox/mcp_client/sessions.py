@@ -33,10 +33,10 @@ from jupyter_agentbox.core.server_reviews import ServerReview, review_in
 from jupyter_agentbox.core.tools import Progress, ToolDescription, ToolResult
 from jupyter_agentbox.exceptions import ToolCallInterruptedError, ToolServerError, UnknownToolError
 
-from .deliveries import Delivery, Fate, current, following
 from .elicitation import question_of, result_of
 from .logs import LONGEST_LINE, LONGEST_LOG_MESSAGE, LogRing, Redactor
 from .running_calls import RunningCall, RunningCalls
+from .sent_requests import RequestFailure, SentRequest, current, following
 from .server_errors import text_of
 from .tool_lists import MOST_TOOLS, describe, is_wrapper
 from .transport_http import HttpTransport
@@ -215,16 +215,16 @@ class Session:
         )
         self._wire.asked_in_vain = ""
         running = RunningCall(listener, seconds)
-        with self._calls.running(running), following() as delivery:
-            running.delivery = delivery
+        with self._calls.running(running), following() as sent:
+            running.sent = sent
             try:
                 async with running.limit:
                     return self._result(call.tool, await self._answered(call, params, listener))
             except TimeoutError:
                 timed_out = MCPError(code=REQUEST_TIMEOUT, message="the time of the call is over")
-                raise await self._error(call, timed_out, delivery, seconds) from None
+                raise await self._error(call, timed_out, sent, seconds) from None
             except MCPError as error:
-                raise await self._error(call, error, delivery, seconds) from None
+                raise await self._error(call, error, sent, seconds) from None
             except ValidationError as error:
                 message = f"`{call.qualified_name}` ran, but its result is not valid MCP: {_first_problem(error)}"
                 raise ToolServerError(message) from None
@@ -244,9 +244,9 @@ class Session:
             )
             if isinstance(result, CallToolResult):
                 return result
-            if (delivery := current()) is not None:
-                delivery.is_answered = False
-                delivery.is_taken = True  # from now on the tool may have run
+            if (sent := current()) is not None:
+                sent.is_answered = False
+                sent.is_taken = True  # from now on the tool may have run
             responses = await self._responses(call, result.input_requests or {})
             update = {"input_responses": responses or None, "request_state": result.request_state}
             params = params.model_copy(update=update)
@@ -290,11 +290,11 @@ class Session:
     def _progress(self, listener: CallListener | None) -> ProgressFnT | None:
         if listener is None:
             return None
-        delivery = current()
+        sent = current()
 
         async def report(progress: float, total: float | None, message: str | None) -> None:
             text = self._redact((message or "")[:LONGEST_LOG_MESSAGE])[:LONGEST_LINE]
-            review = self._clean(delivery.review) if delivery is not None else None
+            review = self._clean(sent.review) if sent is not None else None
             listener.progressed(Progress(progress=progress, total=total, message=text, review=review))
 
         return report
@@ -317,20 +317,20 @@ class Session:
         """Return the server's information on whom it asks, without secrets, if it is accepted from this server."""
         return None if review is None or not self._is_central else review.redacted(self._redact)
 
-    async def _error(self, call: ToolCall, error: MCPError, delivery: Delivery, seconds: float) -> ToolServerError:
+    async def _error(self, call: ToolCall, error: MCPError, sent: SentRequest, seconds: float) -> ToolServerError:
         name = call.qualified_name
-        match delivery.fate:
-            case Fate.NOT_SENT | Fate.REFUSED | Fate.SESSION_LOST:
-                return self._not_run(delivery)(f"`{name}` did not run: {delivery.reason}")
-            case Fate.UNUSABLE:
-                return ToolServerError(f"`{name}` ran, but {delivery.reason}")
-            case Fate.CUT_OFF:
+        match sent.failure:
+            case RequestFailure.NOT_SENT | RequestFailure.REFUSED | RequestFailure.SESSION_LOST:
+                return self._not_run(sent)(f"`{name}` did not run: {sent.reason}")
+            case RequestFailure.UNUSABLE:
+                return ToolServerError(f"`{name}` ran, but {sent.reason}")
+            case RequestFailure.CUT_OFF:
                 reason = await self._reason("the connection ended")
                 message = f"`{name}` ran, but was cut off in the middle of its answer: {reason}"
                 return ToolCallInterruptedError(f"{message}{self._log.tail()}")
-            case Fate.INTERRUPTED:
-                return await self._interrupted(name, delivery.reason)
-        if not delivery.is_answered:
+            case RequestFailure.INTERRUPTED:
+                return await self._interrupted(name, sent.reason)
+        if not sent.is_answered:
             if error.code == REQUEST_TIMEOUT:
                 return ToolCallInterruptedError(
                     f"`{name}` did not finish within {seconds:g} s and was cancelled; it may have had "
@@ -345,10 +345,10 @@ class Session:
         asked = f" (it asked for {what}, which is not supported)" if (what := self._wire.asked_in_vain) else ""
         return ToolServerError(f"the server refused `{name}`: {self._explain(error)}{asked}")
 
-    def _not_run(self, delivery: Delivery) -> Callable[[str], ToolServerError]:
-        if delivery.fate is Fate.SESSION_LOST:
+    def _not_run(self, sent: SentRequest) -> Callable[[str], ToolServerError]:
+        if sent.failure is RequestFailure.SESSION_LOST:
             return SessionLostError
-        return self._refusal if delivery.fate is Fate.REFUSED else ToolServerError
+        return self._refusal if sent.failure is RequestFailure.REFUSED else ToolServerError
 
     async def _interrupted(self, name: str, reason: str) -> ToolCallInterruptedError:
         reason = self._redact(await self._reason(reason))

@@ -24,8 +24,8 @@ from jupyter_agentbox.exceptions import SignInRequiredError, ToolServerError
 
 from .bearer_auth import SignedIn, missing_scope
 from .configuration import HttpServer
-from .deliveries import Fate, current
 from .response_body import CappedBody, describe, longest_silence
+from .sent_requests import RequestFailure, current
 from .wire import Wire
 
 #: Timeout of connecting and sending, in seconds; reading is limited by the call's own timeout.
@@ -173,29 +173,29 @@ class ContainedClient(httpx2.AsyncClient):
             async with asyncio.timeout(_END_TIMEOUT):
                 return await self._send(request, **options)
         except TimeoutError:
-            return _error(request, 504, INTERNAL_ERROR, "the server did not answer in time", Fate.INTERRUPTED)
+            return _error(request, 504, INTERNAL_ERROR, "the server did not answer in time", RequestFailure.INTERRUPTED)
 
     async def _send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
         try:
             response = await super().send(request, **options)
         except httpx2.HTTPError as error:
-            fate = Fate.NOT_SENT if isinstance(error, _NEVER_SENT) else Fate.INTERRUPTED
-            return _error(request, 502, INTERNAL_ERROR, f"no answer over HTTP: {describe(error)}", fate)
+            failure = RequestFailure.NOT_SENT if isinstance(error, _NEVER_SENT) else RequestFailure.INTERRUPTED
+            return _error(request, 502, INTERNAL_ERROR, f"no answer over HTTP: {describe(error)}", failure)
         advice = self._on_answer(response)
         if response.status_code < 400:
             kind = response.headers.get("content-type", "").lower()
             is_events, is_json = kind.startswith("text/event-stream"), kind.startswith("application/json")
-            if response.is_success and (delivery := current()) is not None:
+            if response.is_success and (sent := current()) is not None:
                 # The SDK fetches the rest of a response that ends early with a GET of its own, whose failure says
                 # nothing about the call.
-                delivery.is_taken = True
-            if not is_events and not is_json and response.status_code == 200 and (delivery := current()) is not None:
-                delivery.fail(Fate.UNUSABLE, f"its answer is not MCP but {kind or 'of no type'}")
+                sent.is_taken = True
+            if not is_events and not is_json and response.status_code == 200 and (sent := current()) is not None:
+                sent.fail(RequestFailure.UNUSABLE, f"its answer is not MCP but {kind or 'of no type'}")
             response.stream = CappedBody(
                 response.stream,
                 cap=self._cap,
                 by_event=is_events,
-                delivery=current(),
+                sent=current(),
                 silence=longest_silence(response.headers) if is_events else None,
             )
             return response
@@ -207,16 +207,22 @@ class ContainedClient(httpx2.AsyncClient):
         body = _error_in(text)
         if MCP_SESSION_ID in request.headers and _is_about_session(response.status_code, text, body):
             self._on_session_lost()
-            return _error(request, 404, INVALID_REQUEST, "the server has ended this session", Fate.SESSION_LOST)
+            return _error(
+                request, 404, INVALID_REQUEST, "the server has ended this session", RequestFailure.SESSION_LOST
+            )
         if advice:
             return _error(
-                request, response.status_code, INTERNAL_ERROR, f"the server answered {status}; {advice}", Fate.REFUSED
+                request,
+                response.status_code,
+                INTERNAL_ERROR,
+                f"the server answered {status}; {advice}",
+                RequestFailure.REFUSED,
             )
         if body is not None:
             return response
-        fate = Fate.NOT_SENT if response.status_code < 500 else Fate.INTERRUPTED
+        failure = RequestFailure.NOT_SENT if response.status_code < 500 else RequestFailure.INTERRUPTED
         hint = _OLDER if response.status_code in (404, 405) and request.url.path.rstrip("/").endswith("/sse") else ""
-        return _error(request, response.status_code, INTERNAL_ERROR, f"the server answered {status}{hint}", fate)
+        return _error(request, response.status_code, INTERNAL_ERROR, f"the server answered {status}{hint}", failure)
 
 
 async def _read_body(response: httpx2.Response) -> bytes:
@@ -318,8 +324,8 @@ class _Outgoing:
         return await self._inner.__aexit__(kind, error, trace)
 
 
-def _error(request: httpx2.Request, status: int, code: int, message: str, fate: Fate) -> httpx2.Response:
-    if (delivery := current()) is not None:
-        delivery.fail(fate, message)
+def _error(request: httpx2.Request, status: int, code: int, message: str, failure: RequestFailure) -> httpx2.Response:
+    if (sent := current()) is not None:
+        sent.fail(failure, message)
     error = {"code": code, "message": message}
     return httpx2.Response(status, json={"jsonrpc": "2.0", "id": None, "error": error}, request=request)

@@ -21,9 +21,9 @@ from mcp_types import JSONRPCMessage, JSONRPCNotification, jsonrpc_message_adapt
 from jupyter_agentbox.processes.process import Command, OwnedProcess
 from jupyter_agentbox.protocol.sizes import count_values
 
-from .deliveries import Fate
 from .limits import MOST_VALUES
 from .lines import LineSplitter, LongLine, response_id
+from .sent_requests import RequestFailure
 from .wire import Wire
 
 #: Maximum length of a line of standard error, in bytes.
@@ -121,8 +121,8 @@ class StdioTransport:
                 request_id = self._wire.only_call()
             reason = f"its answer has {excess}"
             self._wire.log(f"a message was dropped: it has {excess}")
-        fate = Fate.CUT_OFF if is_cut else Fate.UNUSABLE
-        if request_id is not None and (failure := self._wire.failure(request_id, reason, fate)):
+        kind = RequestFailure.CUT_OFF if is_cut else RequestFailure.UNUSABLE
+        if request_id is not None and (failure := self._wire.failure(request_id, reason, kind)):
             self._deliver(failure)
 
     def _excess(self, line: bytes | LongLine) -> str | None:

@@ -23,8 +23,8 @@ from mcp_types import (
 from jupyter_agentbox.core.server_reviews import review_in
 from jupyter_agentbox.core.tools import LogMessage
 
-from .deliveries import Delivery, Fate, current
 from .logs import read_log_message
+from .sent_requests import RequestFailure, SentRequest, current
 from .tool_lists import repair_tool_list
 
 #: Server-to-client requests that are not supported, with their names in messages.
@@ -56,7 +56,7 @@ class Wire:
         self.is_lost = False
         self.has_received = False
         self.tools_are_stale = True
-        self._open: dict[RequestId, tuple[JSONRPCRequest, Delivery | None]] = {}
+        self._open: dict[RequestId, tuple[JSONRPCRequest, SentRequest | None]] = {}
         self._version = "2025-11-25"
 
     def sent(self, message: JSONRPCMessage) -> None:
@@ -82,9 +82,9 @@ class Wire:
                 LogMessage(level="warning", logger="", text=f"the server asked for {what}, which is not supported")
             )
         if isinstance(message, (JSONRPCResponse, JSONRPCError)) and message.id is not None:
-            request, delivery = self.settle(message.id)
-            if delivery is not None:
-                delivery.is_answered = True
+            request, sent = self.settle(message.id)
+            if sent is not None:
+                sent.is_answered = True
             if request is not None and isinstance(message, JSONRPCResponse):
                 self._repair(request, message)
         return message
@@ -94,8 +94,8 @@ class Wire:
         request, _ = self._open.get(request_id, (None, None)) if request_id is not None else (None, None)
         return request is not None and request.method == "tools/list"
 
-    def settle(self, request_id: RequestId) -> tuple[JSONRPCRequest | None, Delivery | None]:
-        """Close a request; return it and its delivery. Servers may respond to ``7`` with ``"7"``."""
+    def settle(self, request_id: RequestId) -> tuple[JSONRPCRequest | None, SentRequest | None]:
+        """Close a request; return it, as message and as sent. Servers may respond to ``7`` with ``"7"``."""
         if request_id not in self._open and isinstance(request_id, str) and request_id.isdecimal():
             request_id = int(request_id)
         self._settled.set()
@@ -119,22 +119,22 @@ class Wire:
         calls = [request.id for request, _ in self._open.values() if request.method == "tools/call"]
         return calls[0] if len(calls) == 1 else None
 
-    def failure(self, request_id: RequestId, message: str, fate: Fate) -> SessionMessage | None:
+    def failure(self, request_id: RequestId, message: str, failure: RequestFailure) -> SessionMessage | None:
         """Return a response that fails this request alone; ``None`` if it is not open."""
-        request, delivery = self.settle(request_id)
+        request, sent = self.settle(request_id)
         if request is None:
             return None
-        if delivery is not None:
-            delivery.fail(fate, message)
+        if sent is not None:
+            sent.fail(failure, message)
         error = ErrorData(code=INTERNAL_ERROR, message=message)
         return SessionMessage(JSONRPCError(jsonrpc="2.0", id=request.id, error=error))
 
     def _note_review(self, params: dict[str, Any]) -> None:
         """Record the part of a progress notification that the SDK does not forward. Its token is the request's id."""
         token, meta = params.get("progressToken"), params.get("_meta")
-        _, delivery = self._open.get(token, (None, None)) if isinstance(token, (int, str)) else (None, None)
-        if delivery is not None:
-            delivery.review = review_in(meta) if isinstance(meta, dict) else None
+        _, sent = self._open.get(token, (None, None)) if isinstance(token, (int, str)) else (None, None)
+        if sent is not None:
+            sent.review = review_in(meta) if isinstance(meta, dict) else None
 
     def _pass_on(self, message: LogMessage) -> None:
         self.log(str(message).replace("\n", " "))

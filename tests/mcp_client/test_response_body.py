@@ -8,8 +8,8 @@ from collections.abc import AsyncIterator
 import httpx2
 import pytest
 
-from jupyter_agentbox.mcp_client.deliveries import Fate, following
 from jupyter_agentbox.mcp_client.response_body import CappedBody, longest_silence
+from jupyter_agentbox.mcp_client.sent_requests import RequestFailure, following
 
 
 async def silent_after(*chunks: bytes) -> AsyncIterator[bytes]:
@@ -20,12 +20,12 @@ async def silent_after(*chunks: bytes) -> AsyncIterator[bytes]:
 
 
 async def test_a_stream_breaks_when_its_server_is_silent_for_longer_than_it_said() -> None:
-    with following() as delivery:
-        chunks = aiter(CappedBody(silent_after(b": here\n\n"), cap=100, delivery=delivery, silence=0.01))
+    with following() as sent:
+        chunks = aiter(CappedBody(silent_after(b": here\n\n"), cap=100, sent=sent, silence=0.01))
         assert await anext(chunks) == b": here\n\n"
         with pytest.raises(httpx2.StreamError):
             await asyncio.wait_for(anext(chunks), 60)
-    assert delivery.fate is Fate.INTERRUPTED
+    assert sent.failure is RequestFailure.INTERRUPTED
 
 
 async def test_others_may_be_silent_as_long_as_they_like() -> None:

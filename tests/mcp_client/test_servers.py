@@ -338,7 +338,7 @@ async def test_a_server_that_ends_in_the_middle_of_an_answer_is_told_as_cut_off(
 async def test_the_words_of_a_servers_error_do_not_say_what_became_of_the_call(
     running: Running, script: Script, code: int, message: str
 ) -> None:
-    error: JsonValue = {"code": code, "message": message, "data": {"jupyter_agentbox.fate": "not_sent"}}
+    error: JsonValue = {"code": code, "message": message, "data": {"jupyter_agentbox.failure": "not_sent"}}
     async with running({"raw": script("raw.py")}) as servers:
         with pytest.raises(ToolServerError) as caught:
             await servers.call_tool(call("refused", error=error))

@@ -26,9 +26,9 @@ from .ports import ModeKeeper
 from .record import TurnRecord
 from .running_turns import RunningTurn
 from .streams import TurnStream
+from .thread_kernels import LazyKernel, ThreadKernels
 from .usage_meter import UsageMeter
 from .work_clock import WorkClock
-from .workplaces import LateKernel, Workplace
 
 if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage
@@ -48,7 +48,7 @@ class ThreadManager:
     ----------
     store : ThreadStore
         Where they are kept.
-    workplace : Workplace
+    kernels : ThreadKernels
         Where agents work.
     clients : ModelClients
         Has the clients of models. They are closed with the manager.
@@ -68,7 +68,7 @@ class ThreadManager:
         self,
         *,
         store: ThreadStore,
-        workplace: Workplace,
+        kernels: ThreadKernels,
         clients: ModelClients,
         clock: Clock,
         ids: Ids,
@@ -77,7 +77,7 @@ class ThreadManager:
         review_model: str = "",
     ) -> None:
         self._store = store
-        self._workplace = workplace
+        self._kernels = kernels
         self._clients = clients
         self._clock = clock
         self._ids = ids
@@ -344,7 +344,7 @@ class ThreadManager:
         self._modes.set(thread.id, thread.approval_mode, reviewer=reviewer)
         context = TurnContext(
             record=record,
-            kernel=LateKernel(self._workplace, thread),
+            kernel=LazyKernel(self._kernels, thread),
             clock=WorkClock(way.limits.seconds),
             limits=way.limits,
         )

@@ -25,8 +25,8 @@ _LONGEST: Final = 60
 _REFUSALS: Final = 5
 
 
-class Fate(str, Enum):
-    """The fate of a record."""
+class DeliveryResult(str, Enum):
+    """What became of a record."""
 
     DELIVERED = "delivered"
     REJECTED = "rejected"
@@ -101,7 +101,7 @@ class Delivery:
     pause : float
         Delay before the second attempt, in seconds; doubled with each further one.
     count : callable
-        Called with the fate and the number of records.
+        Called with what became of records, and their number.
 
     Attributes
     ----------
@@ -116,7 +116,7 @@ class Delivery:
         *,
         left_behind: Callable[[], Iterator[Waiting]] = lambda: iter(()),
         pause: float,
-        count: Callable[[Fate, int], None] = lambda _fate, _records: None,
+        count: Callable[[DeliveryResult, int], None] = lambda _result, _records: None,
     ) -> None:
         self.name = sink.name
         self._sink = sink
@@ -168,7 +168,7 @@ class Delivery:
                 await in_thread(self._waiting.append, [receipt.line for receipt in receipts])
             except OSError as error:
                 log.error("%d records of the audit for %s are lost: %s", len(receipts), self.name, error)
-                self._count(Fate.LOST, len(receipts))
+                self._count(DeliveryResult.LOST, len(receipts))
                 for receipt in receipts:
                     receipt.fail(error)
                 continue
@@ -223,7 +223,7 @@ class Delivery:
                 await asyncio.sleep(pause)
                 pause = min(2 * pause, _LONGEST * self._pause)
             lines = lines[: max(1, len(lines) // 2)]  # a sink may accept fewer at once
-        self._count(Fate.DELIVERED, len(lines))
+        self._count(DeliveryResult.DELIVERED, len(lines))
         return _Handed(lines)
 
     async def _is_set_aside(self, line: bytes, waiting: Waiting, error: Exception) -> bool:
@@ -237,7 +237,7 @@ class Delivery:
             " hand. Those behind it go on",
             *(self.name, error, file),
         )
-        self._count(Fate.REJECTED, 1)
+        self._count(DeliveryResult.REJECTED, 1)
         return True
 
     async def _attempt(self, lines: Sequence[bytes]) -> Exception | None:

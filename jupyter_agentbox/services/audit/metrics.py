@@ -6,11 +6,11 @@ from typing import Final
 
 from prometheus_client import Counter
 
-from .deliveries import Fate
+from .deliveries import DeliveryResult
 
-_RECORDS: Final = Counter("agentbox_audit_records", "Records for places outside, by what became of them.", ["fate"])
+_RECORDS: Final = Counter("agentbox_audit_records", "Records for places outside, by what became of them.", ["result"])
 
 
-def count_records(fate: Fate, records: int) -> None:
-    """Count records with this fate."""
-    _RECORDS.labels(fate.value).inc(records)
+def count_records(result: DeliveryResult, records: int) -> None:
+    """Count records that were delivered, rejected or lost."""
+    _RECORDS.labels(result.value).inc(records)

@@ -19,7 +19,7 @@ class _Place:
 
 
 class CellKernels:
-    """A `Workplace`: a thread's agent works in the kernel of its running `%%agent` cell."""
+    """A `ThreadKernels`: a thread's agent works in the kernel of its running `%%agent` cell."""
 
     def __init__(self) -> None:
         self._places: dict[str, _Place] = {}

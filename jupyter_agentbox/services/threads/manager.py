@@ -53,7 +53,7 @@ class NotebookThreads:
     store : ThreadStore
         Stores threads, including those that programs started.
     kernels : CellKernels
-        The agents' kernels: the `Workplace` of `threads`.
+        The agents' kernels: the `ThreadKernels` of `threads`.
     announce : callable
         Called with a thread's id and state when its state or name changed, or it was created or deleted.
     clock : Clock

@@ -10,7 +10,7 @@ import pytest
 
 from jupyter_agentbox.audit_sinks.spool import Spool
 from jupyter_agentbox.exceptions import RecordsRejectedError
-from jupyter_agentbox.services.audit.deliveries import Delivery, Fate
+from jupyter_agentbox.services.audit.deliveries import Delivery, DeliveryResult
 
 
 class Place:
@@ -85,10 +85,10 @@ async def test_records_that_cannot_be_removed_from_the_disk_do_not_end_the_trail
 async def test_a_record_that_a_place_refuses_for_ever_is_set_aside_and_those_behind_it_arrive(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    place, counted = Picky(), dict.fromkeys(Fate, 0)
+    place, counted = Picky(), dict.fromkeys(DeliveryResult, 0)
 
-    def count(fate: Fate, records: int) -> None:
-        counted[fate] += records
+    def count(result: DeliveryResult, records: int) -> None:
+        counted[result] += records
 
     spool = Spool.of(tmp_path, address="x", chain="c1", most_bytes=1000)
     delivery = Delivery(place, spool, pause=0, count=count)
@@ -104,7 +104,7 @@ async def test_a_record_that_a_place_refuses_for_ever_is_set_aside_and_those_beh
     (rejected,) = tmp_path.glob("*.rejected")
     assert rejected.read_bytes() == b"a\nb\n"
     assert rejected.stat().st_mode & 0o777 == 0o600
-    assert counted == {Fate.DELIVERED: 4, Fate.REJECTED: 2, Fate.LOST: 0}
+    assert counted == {DeliveryResult.DELIVERED: 4, DeliveryResult.REJECTED: 2, DeliveryResult.LOST: 0}
     errors = [one.getMessage() for one in caplog.records if one.levelname == "ERROR"]
     assert [str(rejected) in error for error in errors] == [True, True]
 

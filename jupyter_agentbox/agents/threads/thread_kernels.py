@@ -13,7 +13,7 @@ from jupyter_agentbox.core.threads import Thread
 from .ports import AgentKernel, Catalog, KernelEvent
 
 
-class Workplace(Protocol):
+class ThreadKernels(Protocol):
     """Has the kernels that agents work in."""
 
     async def kernel(self, thread: Thread) -> AgentKernel:
@@ -26,36 +26,36 @@ class Workplace(Protocol):
         """
 
 
-class LateKernel:
+class LazyKernel:
     """The kernel of a thread, started when it is first needed: many turns are words alone.
 
     Parameters
     ----------
-    workplace : Workplace
+    kernels : ThreadKernels
         Has the kernel, or starts it.
     thread : Thread
         The thread that works there.
     """
 
-    def __init__(self, workplace: Workplace, thread: Thread) -> None:
-        self._workplace = workplace
+    def __init__(self, kernels: ThreadKernels, thread: Thread) -> None:
+        self._kernels = kernels
         self._thread = thread
 
     async def run(self, code: str, *, turn: TurnRef, analysis: Analysis | None = None) -> AsyncGenerator[KernelEvent]:
         """Run code in it, as `AgentKernel.run` does."""
-        kernel = await self._workplace.kernel(self._thread)
+        kernel = await self._kernels.kernel(self._thread)
         async with aclosing(kernel.run(code, turn=turn, analysis=analysis)) as events:
             async for event in events:
                 yield event
 
     async def variables(self) -> str:
         """Return the names, types and shapes of the user's variables."""
-        return await (await self._workplace.kernel(self._thread)).variables()
+        return await (await self._kernels.kernel(self._thread)).variables()
 
     async def catalog(self) -> Catalog:
         """Return the tools that code may call."""
-        return await (await self._workplace.kernel(self._thread)).catalog()
+        return await (await self._kernels.kernel(self._thread)).catalog()
 
     async def cells(self) -> str | None:
         """Return the source of the notebook's cells; ``None`` if they may not be read, or there are none."""
-        return await (await self._workplace.kernel(self._thread)).cells()
+        return await (await self._kernels.kernel(self._thread)).cells()

@@ -1,4 +1,4 @@
-"""The fate of a request, as observed by the transports, not as reported by a server."""
+"""Requests that were sent, and how they failed as the transports saw it, whatever the server says."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Final
 from jupyter_agentbox.core.server_reviews import ServerReview
 
 
-class Fate(Enum):
+class RequestFailure(Enum):
     """What a transport knows about a request without a usable response."""
 
     #: It never reached the tool.
@@ -30,10 +30,10 @@ class Fate(Enum):
 
 
 @dataclass(slots=True)
-class Delivery:
-    """The delivery of a request."""
+class SentRequest:
+    """A request that was sent, and what is known of its response."""
 
-    fate: Fate | None = None
+    failure: RequestFailure | None = None
     reason: str = ""
     is_answered: bool = False
     #: The server began to respond: whatever happens later, the tool may have run.
@@ -41,28 +41,28 @@ class Delivery:
     #: Whom the server asks before it runs the tool, from the last progress notification.
     review: ServerReview | None = None
 
-    def fail(self, fate: Fate, reason: str) -> None:
-        """Set the fate; the first call counts."""
-        if self.fate is None:
-            did_nothing = fate in (Fate.NOT_SENT, Fate.SESSION_LOST, Fate.REFUSED)
-            self.fate = Fate.INTERRUPTED if did_nothing and self.is_taken else fate
+    def fail(self, failure: RequestFailure, reason: str) -> None:
+        """Set the failure; the first call counts."""
+        if self.failure is None:
+            did_nothing = failure in (RequestFailure.NOT_SENT, RequestFailure.SESSION_LOST, RequestFailure.REFUSED)
+            self.failure = RequestFailure.INTERRUPTED if did_nothing and self.is_taken else failure
             self.reason = reason
 
 
-_CURRENT: Final[ContextVar[Delivery | None]] = ContextVar("jupyter_agentbox_delivery", default=None)
+_CURRENT: Final[ContextVar[SentRequest | None]] = ContextVar("jupyter_agentbox_sent_request", default=None)
 
 
 @contextmanager
-def following() -> Iterator[Delivery]:
+def following() -> Iterator[SentRequest]:
     """Track the request sent in this context. The SDK propagates the context to its sending tasks."""
-    delivery = Delivery()
-    token = _CURRENT.set(delivery)
+    sent = SentRequest()
+    token = _CURRENT.set(sent)
     try:
-        yield delivery
+        yield sent
     finally:
         _CURRENT.reset(token)
 
 
-def current() -> Delivery | None:
+def current() -> SentRequest | None:
     """Return the request tracked in this context."""
     return _CURRENT.get()
