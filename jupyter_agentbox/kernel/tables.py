@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import Any, Final
@@ -13,6 +14,10 @@ _MOST_ROWS: Final = 60
 _MOST_COLUMNS: Final = 20
 #: Maximum length of a cell's text, in characters.
 _LONGEST: Final = 120
+#: Maximum length of the line below a table, in characters.
+_LONGEST_NOTE: Final = 2_000
+
+_CODE: Final = re.compile("`([^`]+)`")
 
 
 def html_table(headers: Sequence[str], rows: Iterable[Sequence[Any]], *, note: str = "") -> str:
@@ -25,11 +30,12 @@ def html_table(headers: Sequence[str], rows: Iterable[Sequence[Any]], *, note: s
     rows : iterable of sequence
         The cells; numbers are right-aligned.
     note : str
-        A line below the table.
+        A line below the table; what stands between backticks is shown as code.
     """
     head = "".join(f"<th>{_text(header)}</th>" for header in headers)
     body = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in rows)
-    below = f"<p>{_text(note)}</p>" if note else ""
+    line = _CODE.sub(r"<code>\1</code>", escape(one_line(note, _LONGEST_NOTE)))
+    below = f"<p>{line}</p>" if line else ""
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{below}"
 
 
