@@ -61,7 +61,8 @@ _MOST_PLACES: Final = 2
 #: Longest such line, in characters.
 _LONGEST_LINE: Final = 200
 #: Top-level packages whose frames lie between a cell and a tool and are not the user's code.
-_NOT_OF_USER: Final = frozenset({"jupyter_agentbox", "IPython", "asyncio", "concurrent", "importlib", "threading"})
+_NOT_OF_USER: Final = frozenset({"jupyter_agentbox", "IPython"})
+_STANDARD_LIBRARY: Final = linecache.__file__.removesuffix("linecache.py")
 
 
 class AgentBoxError(Exception):
@@ -453,6 +454,12 @@ def _subclasses(cls: type[AgentBoxError]) -> list[type[AgentBoxError]]:
 ERRORS_BY_CODE: dict[str, type[AgentBoxError]] = {cls.code: cls for cls in _subclasses(AgentBoxError)}
 
 
+def _is_between(file: str, module: str) -> bool:
+    """Whether a frame is not the user's: of this package, of IPython, or of the standard library."""
+    is_standard = file.startswith((_STANDARD_LIBRARY, "<frozen ")) and "site-packages" not in file
+    return is_standard or module.partition(".")[0] in _NOT_OF_USER
+
+
 def _places_of_user(traceback: TracebackType | None, shell: Any) -> Iterator[str]:
     """Yield the places in the user's code, outermost first, without frames of IPython or of this package."""
     is_in_cell = False
@@ -461,7 +468,7 @@ def _places_of_user(traceback: TracebackType | None, shell: Any) -> Iterator[str
         file = frame.f_code.co_filename
         cell = shell.compile.format_code_name(file)
         is_in_cell = is_in_cell or cell is not None  # frames above the cell are IPython's
-        if is_in_cell and str(frame.f_globals.get("__name__")).partition(".")[0] not in _NOT_OF_USER:
+        if is_in_cell and not _is_between(file, str(frame.f_globals.get("__name__"))):
             where = " ".join(cell) if cell is not None else f"File {file}"
             line = linecache.getline(file, number).strip()
             shown = line if len(line) <= _LONGEST_LINE else f"{line[:_LONGEST_LINE]}…"

@@ -11,6 +11,7 @@ from jupyter_agentbox.exceptions import (
     ToolArgumentsError,
     ToolCallInterruptedError,
     ToolCallRejectedError,
+    short_traceback,
 )
 from jupyter_agentbox.protocol.messages import Failure
 
@@ -45,6 +46,29 @@ _NOT_TAKEN: Final = (
     "`{what}` was sent repeatedly, but the agentbox server, which answers, does not know of it. Perhaps"
     " its arguments are too large. It may have had an effect: check before you repeat it."
 )
+
+
+_WITHDRAWN: Final = "the request for `{what}` was withdrawn"
+_STOPPED: Final = (
+    "`{what}` was running and was told to stop. It may have had an effect: check before you repeat the call."
+)
+
+
+def explain_interrupt(interrupt: BaseException, what: str, *, has_begun: bool) -> None:
+    """Say in an interrupt what it ended, and let IPython show it as it shows this package's errors: in a few lines.
+
+    Parameters
+    ----------
+    interrupt : BaseException
+        The `KeyboardInterrupt` or `asyncio.CancelledError` that ended the wait for a call.
+    what : str
+        ``server.tool``.
+    has_begun : bool
+        Whether the server said that the tool runs.
+    """
+    if not interrupt.args:
+        interrupt.args = ((_STOPPED if has_begun else _WITHDRAWN).format(what=what),)
+    interrupt.__dict__["_render_traceback_"] = lambda: short_traceback(interrupt)
 
 
 def not_in_kernel() -> NoServerError:

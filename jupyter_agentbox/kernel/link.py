@@ -6,6 +6,7 @@ import asyncio
 import json
 import logging
 import os
+import threading
 import time
 from collections.abc import Awaitable, Callable, Generator, Mapping
 from contextlib import closing, suppress
@@ -49,6 +50,7 @@ from .decision_lines import comment_line, decision_line
 from .display import Card, attempt, say
 from .failures import (
     error_of,
+    explain_interrupt,
     no_answer,
     no_server,
     not_in_kernel,
@@ -96,6 +98,9 @@ class Link:
         Timeouts.
     alone : str
         Why there is known to be no server; this holds until a server answers.
+    wake : callable
+        Wakes the kernel's event loop, from any thread. ipykernel handles an interrupt of an async cell in the loop,
+        which a signal alone does not wake.
     clock : callable
         Monotonic clock, in seconds.
     """
@@ -107,6 +112,7 @@ class Link:
         *,
         patience: Patience | None = None,
         alone: str = "",
+        wake: Callable[[], None] = lambda: None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.patience = patience or Patience()
@@ -116,6 +122,7 @@ class Link:
         self.transport = transport
         self.cells = cells
         self._clock = clock
+        self._wake = wake
         self._outputs = CallOutputs(transport)
         self._pending = PendingRequests()
         self._withdrawals = Withdrawals(self._send)
@@ -197,6 +204,9 @@ class Link:
             except StopIteration as end:
                 reply: Reply = end.value
                 return reply
+            except asyncio.CancelledError as interrupt:
+                explain_interrupt(interrupt, pending.what, has_begun=pending.has_begun)
+                raise
 
     def list_servers(self, *, within: float | None = None) -> list[Any]:
         """Return the configured MCP servers as JSON; give up after `within` seconds."""
@@ -222,13 +232,21 @@ class Link:
             try:
                 seconds = next(steps)
                 while True:
-                    answer: ServerAnswer | None = None
-                    with suppress(Empty):
-                        answer = inbox.get(timeout=seconds)
-                    seconds = steps.send(answer)
+                    seconds = steps.send(self._next(inbox, seconds))
             except StopIteration as end:
                 reply: Reply = end.value
                 return reply
+            except KeyboardInterrupt as interrupt:
+                explain_interrupt(interrupt, pending.what, has_begun=pending.has_begun)
+                raise
+
+    def _next(self, inbox: SimpleQueue[ServerAnswer | None], seconds: float) -> ServerAnswer | None:
+        """Return the next answer, or ``None`` after `seconds`: the loop then looks whether its cell was interrupted."""
+        with suppress(Empty):
+            return inbox.get(timeout=seconds)
+        if threading.current_thread() is not threading.main_thread():
+            self._wake()
+        return None
 
     def receive(self, data: Any) -> None:
         """Handle a message of the server, in any thread."""

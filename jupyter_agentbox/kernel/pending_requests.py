@@ -74,6 +74,8 @@ class PendingRequest:
         When the message was first sent; ``None`` if not yet, because there is no server.
     times_unknown : int
         How often the server reported the message as unknown.
+    has_begun : bool
+        Whether the server said that the tool runs.
     """
 
     question: Question
@@ -84,6 +86,7 @@ class PendingRequest:
     sent_at: float | None = None
     answered: bool = False
     times_unknown: int = 0
+    has_begun: bool = False
     request_id: str | None = None
 
     @property
@@ -137,6 +140,7 @@ class PendingRequests:
         """Pass an answer to its pending message."""
         if isinstance(message, ServerAnswer) and (pending := self._by_id.get(message.id)) is not None:
             pending.answered = True
+            pending.has_begun = pending.has_begun or isinstance(message, Running)
             pending.deliver(message)
 
     def forgotten_by_server(self, ids: list[str]) -> list[PendingRequest]:

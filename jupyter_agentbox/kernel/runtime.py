@@ -94,7 +94,7 @@ def _new_link(shell: Any) -> Link:
             if _cells is None:
                 raise not_in_kernel()
             alone = server_absence(os.environ) if _owner is None else ""
-            _link = Link(_new_transport(shell.kernel, _cells), _cells, alone=alone)
+            _link = Link(_new_transport(shell.kernel, _cells), _cells, alone=alone, wake=lambda: _wake(shell.kernel))
         return _link
 
 
@@ -107,6 +107,10 @@ def _new_transport(kernel: Any, cells: Cells) -> Transport:
     from .transport import KernelTransport  # noqa: PLC0415
 
     return KernelTransport(kernel, cells)
+
+
+def _wake(kernel: Any) -> None:
+    kernel.io_loop.add_callback(lambda: None)
 
 
 def _shell() -> Any:

@@ -81,14 +81,27 @@ async def card_is_made(kernel: Kernel) -> None:
         await kernel.shown.wait()
 
 
-async def test_interrupt_while_a_person_thinks_withdraws_the_request(server: Server, ipykernel: str) -> None:
+@pytest.mark.parametrize(
+    ("call", "name", "is_explained"),
+    [
+        ("tools.shop.list_orders()", "KeyboardInterrupt", True),
+        ("await tools.shop.list_orders.aio()", "CancelledError", True),
+        # a thread's call: the loop, where ipykernel handles the interrupt, sleeps
+        ("await asyncio.to_thread(tools.shop.list_orders)", "CancelledError", False),
+    ],
+)
+async def test_interrupt_while_a_person_thinks_withdraws_the_request(
+    server: Server, ipykernel: str, call: str, name: str, *, is_explained: bool
+) -> None:
     async with server.kernel(name=ipykernel) as kernel:
-        cell = asyncio.create_task(kernel.run(CALL))
+        cell = asyncio.create_task(kernel.run(f"import asyncio\nfrom jupyter_agentbox import tools\n{call}"))
         approval = await server.pending("list_orders")
         await card_is_made(kernel)
         await server.api("POST", f"api/kernels/{kernel.id}/interrupt", {})
         done = await cell
-        assert done.error == "KeyboardInterrupt: ", done.stderr
+        said = "the request for `shop.list_orders` was withdrawn" if is_explained else ""
+        assert done.error == f"{name}: {said}", done.stderr
+        assert len(done.traceback) == 3 or not is_explained, done.traceback
         await final(server, approval["id"], "cancelled")
         assert (await kernel.run("1 + 1")).value == "2"
 
@@ -102,7 +115,9 @@ async def test_interrupt_while_the_tool_runs_cancels_it(server: Server, ipykerne
         await outcome(server, approval["id"], "running")
         await server.api("POST", f"api/kernels/{kernel.id}/interrupt", {})
         done = await cell
-        assert done.error == "KeyboardInterrupt: ", done.stderr
+        assert (done.error or "").startswith("KeyboardInterrupt: "), done.stderr
+        assert "`shop.forecast`" in str(done.error)
+        assert len(done.traceback) == 3, done.traceback
         await outcome(server, approval["id"], "cancelled")
 
 

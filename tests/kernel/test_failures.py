@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from jupyter_agentbox.exceptions import ERRORS_BY_CODE, AgentBoxError
-from jupyter_agentbox.kernel.failures import error_of
+from jupyter_agentbox.kernel.failures import error_of, explain_interrupt
 from jupyter_agentbox.protocol.messages import Failure
 
 
@@ -23,3 +23,25 @@ def test_details_that_are_no_text_are_dropped() -> None:
     error = error_of(Failure(id="1", code="invalid_arguments", message="", details={"parameter": 3}))
 
     assert error.parameter is None  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("has_begun", "said"),
+    [
+        (False, "the request for `shop.forecast` was withdrawn"),
+        (
+            True,
+            "`shop.forecast` was running and was told to stop. It may have had an effect: check",
+        ),
+    ],
+)
+def test_an_interrupt_says_what_it_ended(said: str, *, has_begun: bool) -> None:
+    interrupt = KeyboardInterrupt()
+    explain_interrupt(interrupt, "shop.forecast", has_begun=has_begun)
+    assert str(interrupt).startswith(said)
+
+
+def test_an_interrupt_that_says_something_already_keeps_its_words() -> None:
+    interrupt = KeyboardInterrupt("the machine is shut down")
+    explain_interrupt(interrupt, "shop.forecast", has_begun=False)
+    assert str(interrupt) == "the machine is shut down"

@@ -519,3 +519,19 @@ async def test_asynchronous_call_gives_up_like_the_blocking_one(link: Link, serv
 
     with pytest.raises(NoServerError):
         await link.call_async("shop", "a", {})
+
+
+def test_a_wait_in_another_thread_wakes_the_loop_in_which_an_interrupt_is_handled(
+    server: ServerEnd, transport: FakeTransport, cells: Cells
+) -> None:
+    woken = threading.Event()
+    link = Link(transport, cells, patience=HASTY, wake=woken.set)
+    server.script = lambda call: [Waiting(id=call.id, request_id="r1")]
+
+    with pytest.raises(NoServerError):
+        link.call("shop", "a", {})
+    assert not woken.is_set()  # the loop does not wait where its own thread does
+
+    with pytest.raises(NoServerError):
+        asyncio.run(asyncio.to_thread(link.call, "shop", "a", {}))
+    assert woken.is_set()

@@ -25,6 +25,7 @@ def test_answer_goes_to_the_wait_that_it_is_for() -> None:
 
     assert received == [Running(id="1", request_id="r")]
     assert asked.answered
+    assert asked.has_begun
 
 
 def test_only_waits_that_were_answered_once_can_be_forgotten_by_the_server() -> None:
