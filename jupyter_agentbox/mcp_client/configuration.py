@@ -191,7 +191,8 @@ def parse_configuration(
     environment : mapping
         The source of variables.
     withheld : callable, optional
-        Replaces entries of which nothing, no variable and no file, may be read.
+        Replaces entries of which nothing, no variable and no file, may be read. Raises `ValueError` if the entry is
+        malformed.
     """
     try:
         value = jsonc.parse(text)
@@ -275,6 +276,17 @@ def transport_of(entry: JsonValue) -> str:
     if not isinstance(entry, dict):
         return "stdio"
     return "http" if entry.get("type") in HTTP_TYPES or ("url" in entry and "command" not in entry) else "stdio"
+
+
+def check_entry(name: str, entry: JsonValue) -> None:
+    """Check a server's entry, without a look at variables or files.
+
+    Raises
+    ------
+    ValueError
+        If it is malformed, whatever variables are set.
+    """
+    _read_entry(name, entry, Path(), {})
 
 
 def _read_entry(name: str, entry: JsonValue, base: Path, environment: Mapping[str, str]) -> ServerConfiguration:

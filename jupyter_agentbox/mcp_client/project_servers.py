@@ -25,6 +25,7 @@ from .configuration import (
     ConfigurationSource,
     ServerConfiguration,
     UnusableServer,
+    check_entry,
     parse_configuration,
     transport_of,
 )
@@ -227,7 +228,13 @@ class ProjectServers:
         return parse_configuration(self.path, text, self._environment, withheld=withheld)
 
     def _withheld(self, trusted: Mapping[str, JsonObject], name: str, entry: JsonValue) -> ServerConfiguration | None:
-        """Return the replacement of an untrusted entry; ``None`` if it is trusted or malformed."""
+        """Return the replacement of an untrusted entry; ``None`` if it is trusted.
+
+        Raises
+        ------
+        ValueError
+            If it is malformed.
+        """
         if not isinstance(entry, dict):
             return None
         transport = transport_of(entry)
@@ -239,6 +246,7 @@ class ProjectServers:
             key = trust_key(self.path, name, entry)
         except (ServerConfigurationError, TypeError, ValueError) as error:
             return UnusableServer(name=name, transport=transport, error=f"malformed: {error}")
+        check_entry(name, entry)
         before = trusted.get(name, {})
         is_trusted = before.get("key") == key
         self._known[name] = ProjectServer(

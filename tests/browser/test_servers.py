@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import sys
 from pathlib import Path
 
 from playwright.sync_api import expect
@@ -61,3 +62,48 @@ def test_a_tool_is_tried_once_it_is_allowed_and_a_server_is_added_by_the_button_
         assert json.loads(file.read_text())["mcpServers"]["second"] == SHOP
     finally:
         file.write_text(before)
+
+
+def test_a_server_of_the_project_starts_once_it_is_allowed_and_asks_again_with_the_difference(
+    person: Person, lab: Lab
+) -> None:
+    file, started = lab.root / "work" / ".mcp.json", lab.root / "started"
+    program = (
+        f"import pathlib, runpy; pathlib.Path({str(started)!r}).touch();"
+        " runpy.run_module('jupyter_agentbox.demo.shop', run_name='__main__')"
+    )
+
+    def write(*arguments: str) -> None:
+        entry = {"command": sys.executable, "args": ["-c", program, *arguments]}
+        file.write_text(json.dumps({"mcpServers": {"ours": entry}}))
+
+    write()
+    try:
+        person.visit()
+        person.open_panel()
+        person.show_tab("Servers")
+        servers = person.page.get_by_role("region", name="MCP servers")
+        expect(servers).to_contain_text("Nothing of it runs before you allow it.")
+        servers.get_by_role("button", name="Review ours").click()
+        card = person.item("agentbox.register_mcp_server")
+        expect(card).to_contain_text(started.name)
+        expect(card.get_by_role("button", name="Edit", exact=True)).to_have_attribute("aria-disabled", "true")
+        assert not started.exists()
+        decide(card, "Allow once")
+        person.show_tab("Servers")
+        expect(servers.get_by_role("button", name="Stop ours")).to_be_visible()
+        assert started.exists()
+
+        write("--again")
+        person.reload()
+        person.show_tab("Servers")
+        servers.get_by_role("button", name="Review ours").click()
+        difference = card.get_by_role("group", name="What has changed since you trusted it")
+        expect(difference.locator(".jp-mod-added")).to_contain_text(['"--again"'])
+        if shots := os.environ.get("AGENTBOX_SHOTS"):
+            person.page.screenshot(path=f"{shots}/servers-project-changed.png")
+        decide(card, "Reject")
+        decide(card, "Reject")  # without a reason
+        expect(card).to_have_count(0)
+    finally:
+        file.unlink()

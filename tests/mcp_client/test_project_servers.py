@@ -250,3 +250,16 @@ async def test_program_of_a_project_is_not_started_before_it_is_trusted(project:
         assert witness.exists(), "it is a program that ends, but it was started"
     finally:
         await servers.aclose()
+
+
+def test_entry_that_names_nothing_to_start_is_a_problem_and_is_not_asked_about(project: Project) -> None:
+    project.write(db=ENTRY, typo={"comand": "python"})
+    found = project.server("typo")
+    assert isinstance(found, UnusableServer)
+    assert not found.needs_trust
+    (problem,) = project.servers.load().problems
+    assert (problem.line, problem.column > 0) == (1, True)
+    assert '"comand" a typo' in problem.message
+    with pytest.raises(ServerConfigurationError, match="names no MCP server `typo`"):
+        project.servers.find("typo")
+    assert project.server("db").needs_trust  # type: ignore[union-attr]

@@ -116,7 +116,15 @@ export function Server(props: IServerProps): JSX.Element {
           )}
         </p>
       ) : null}
-      {[server.error, failure].filter(Boolean).map(text => (
+      {server.state === 'needs_trust' ? (
+        <p className="jp-AgentBox-serverFacts">
+          {trans.__(
+            '%1 shows what it would start. Nothing of it runs before you allow it.',
+            trans.__('Review…')
+          )}
+        </p>
+      ) : null}
+      {[errorOf(server), failure].filter(Boolean).map(text => (
         <p key={text} className="jp-AgentBox-error">
           {label(text, 500)}
         </p>
@@ -152,6 +160,11 @@ export function Server(props: IServerProps): JSX.Element {
       <ServerLog server={server} onRefresh={() => servers.refresh()} />
     </>
   );
+}
+
+/** What is wrong with a server. That it is not trusted says its state, in words that fit the panel. */
+function errorOf(server: IServer): string {
+  return server.state === 'needs_trust' ? '' : server.error;
 }
 
 interface IButton {

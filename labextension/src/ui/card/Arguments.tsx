@@ -12,7 +12,7 @@ import type { ICodeViewProps } from '../code/CodeView';
 import { CODE } from '../code/findings';
 import { Difference } from '../code/Difference';
 import { LinkButton, VisibleText } from '../components/VisibleText';
-import { replacements } from './replacements';
+import { replacements, TRUSTED } from './replacements';
 import { Value } from './Value';
 
 /** Arguments that are shown at first. */
@@ -39,6 +39,11 @@ export function Arguments(props: IArgumentsProps): JSX.Element {
     );
   }
   const shown = isWhole ? names : names.slice(0, MAX_SHOWN);
+  const replaced = replacements(values);
+  const [trusted, others] = [
+    replaced.filter(({ old }) => old === TRUSTED),
+    replaced.filter(({ old }) => old !== TRUSTED)
+  ];
   return (
     <>
       {isHidden ? <HiddenWarning /> : null}
@@ -57,6 +62,11 @@ export function Arguments(props: IArgumentsProps): JSX.Element {
                   {...python}
                   name={trans.__('Python code')}
                   code={String(values[name])}
+                />
+              ) : name === TRUSTED && trusted.length > 0 ? (
+                <Difference
+                  {...trusted[0]}
+                  caption={trans.__('What has changed since you trusted it')}
                 />
               ) : (
                 <Value
@@ -82,7 +92,7 @@ export function Arguments(props: IArgumentsProps): JSX.Element {
           }}
         />
       ) : null}
-      {replacements(values).map(({ name, before, after }) => (
+      {others.map(({ name, before, after }) => (
         <Difference
           key={name}
           before={before}

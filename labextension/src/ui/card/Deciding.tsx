@@ -12,10 +12,12 @@ import { OpenForms } from './forms';
 import type { IComment, IForm } from './forms';
 import { openDraft } from '../form/draft';
 import type { IDraft } from '../form/draft';
+import { qualifiedName } from '../../api/protocol';
 import type { IApproval, IGrantTerms } from '../../api/protocol';
 import { DecisionButton } from '../guarded/DecisionButton';
 import { describeRisk, isGrave } from '../text/risk';
 import { LockedButton, useWhyLocked } from '../locks';
+import { label } from '../text/visibleText';
 import { LastingAnswers, LastingToggle } from './LastingAnswers';
 import type { LastingKind } from '../text/lasting';
 import { RejectForm } from './RejectForm';
@@ -175,12 +177,30 @@ interface IChoicesProps {
   onReject: () => void;
 }
 
+/** The file of a project whose server asks for trust; empty for other requests. */
+function projectFile({ call }: IApproval): string {
+  const file = call.arguments['file'];
+  return qualifiedName(call) === 'agentbox.register_mcp_server' &&
+    typeof file === 'string'
+    ? file
+    : '';
+}
+
 function Choices(props: IChoicesProps): JSX.Element {
   const trans = useTrans();
   const { describedBy, isBusy, closed } = props;
   const base = { describedBy, isBusy };
   const lasting = useLasting(props);
-  const whyNoEdit = useWhyLocked('edit');
+  const whyLocked = useWhyLocked('edit');
+  const file = projectFile(props.approval);
+  const whyNoEdit =
+    whyLocked ||
+    (file
+      ? trans.__(
+          'Edit the file %1 instead, and look at the server again.',
+          label(file, 200)
+        )
+      : '');
   return (
     <>
       <div className="jp-AgentBox-buttons">

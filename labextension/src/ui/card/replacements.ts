@@ -1,13 +1,14 @@
 /**
- * Arguments that carry a text and what is to stand in its place.
+ * Arguments that carry a value and what is to stand in its place.
  */
-import { namesOf } from '../../api/json';
-import type { IJsonObject } from '../../api/json';
+import { isObject, namesOf, setMember, stringify } from '../../api/json';
+import type { IJsonObject, JsonValue } from '../../api/json';
 import { isSecretName } from '../text/secretNames';
 
-/** A text, and what is to stand in its place. */
+/** A text, or a JSON value as text, and what is to stand in its place. */
 export interface IReplacement {
-  /** The name of the new text. */
+  /** The names of the old value and of the new one. */
+  old: string;
   name: string;
   before: string;
   after: string;
@@ -23,25 +24,61 @@ const PAIRS = [
   ['original', 'replacement']
 ] as const;
 
+/** The entry of a project's server that was trusted; it is compared with the one that asks for trust. */
+export const TRUSTED = 'trusted_before';
+
+/** Stands for the values of names that look like those of secrets. */
+const MASK = '•••';
+
 /** The pairs among arguments, such as `old_text` and `new_text`. */
 export function replacements(values: IJsonObject): IReplacement[] {
-  return namesOf(values).flatMap(name => {
-    const other = counterpart(name);
-    const before = values[name];
-    const after =
-      other !== null && Object.hasOwn(values, other) ? values[other] : null;
+  return namesOf(values).flatMap(old => {
+    const name = counterpart(old);
+    if (name === null || !Object.hasOwn(values, name) || isSecretName(old)) {
+      return [];
+    }
+    const before = comparable(values[old]);
+    const after = comparable(values[name]);
     const isPair =
-      typeof before === 'string' &&
-      typeof after === 'string' &&
+      before !== null &&
+      after !== null &&
+      typeof values[old] === typeof values[name] &&
       before !== after &&
-      before.length + after.length <= MAX_LENGTH &&
-      !isSecretName(name);
-    return other !== null && isPair ? [{ name: other, before, after }] : [];
+      before.length + after.length <= MAX_LENGTH;
+    return isPair ? [{ old, name, before, after }] : [];
   });
+}
+
+/** The text of a value: itself, or JSON with a line for each member; `null` for what has no lines. */
+function comparable(value: JsonValue): string | null {
+  if (typeof value === 'string') {
+    return value;
+  }
+  return isObject(value) || Array.isArray(value)
+    ? stringify(masked(value), 2)
+    : null;
+}
+
+/** The value without what its names say is secret. */
+function masked(value: JsonValue): JsonValue {
+  if (Array.isArray(value)) {
+    return value.map(masked);
+  }
+  if (!isObject(value)) {
+    return value;
+  }
+  const copy: IJsonObject = {};
+  for (const name of namesOf(value)) {
+    setMember(copy, name, isSecretName(name) ? MASK : masked(value[name]));
+  }
+  return copy;
 }
 
 /** The name of what is to stand in the place of an argument; `null` if its name says nothing of the kind. */
 function counterpart(name: string): string | null {
+  if (name === TRUSTED) {
+    return 'configuration';
+  }
   for (const [old, replacement] of PAIRS) {
     const rest = name.slice(old.length);
     if (name.startsWith(old) && /^(?:$|[_A-Z-])/.test(rest)) {

@@ -9,7 +9,7 @@ test.each([
   ['original-code', 'replacement-code']
 ])('%s and %s are a pair', (old, replacement) => {
   const found = replacements({ [old]: 'a', other: 'c', [replacement]: 'b' });
-  expect(found).toEqual([{ name: replacement, before: 'a', after: 'b' }]);
+  expect(found).toEqual([{ old, name: replacement, before: 'a', after: 'b' }]);
 });
 
 test.each<[IJsonObject]>([
@@ -21,5 +21,27 @@ test.each<[IJsonObject]>([
   [{ old_password: 'a', new_password: 'b' }],
   [{ old: 'a', new: 'b'.repeat(100_000) }]
 ])('arguments %# have none', values => {
+  expect(replacements(values)).toEqual([]);
+});
+
+test('the entry of a server is compared with the one that was trusted, member by member', () => {
+  const before = { command: 'npx', args: ['-y', 'db@1'], env: { TOKEN: 'a' } };
+  const after = { command: 'npx', args: ['-y', 'db@2'], env: { TOKEN: 'b' } };
+  const [found] = replacements({
+    name: 'db',
+    configuration: after,
+    trusted_before: before
+  });
+  expect(found.name).toBe('configuration');
+  expect(found.before).toContain('\n    "db@1"\n');
+  expect(found.after).toBe(found.before.replace('db@1', 'db@2'));
+  expect(found.after).not.toContain('"b"');
+});
+
+test.each<[IJsonObject]>([
+  [{ old: { token: 'a' }, new: { token: 'b' } }],
+  [{ old: ['a'], new: 'a' }],
+  [{ old: null, new: { a: 1 } }]
+])('objects %# have no difference to show', values => {
   expect(replacements(values)).toEqual([]);
 });
