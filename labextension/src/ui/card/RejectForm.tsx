@@ -53,6 +53,7 @@ export function RejectForm(props: IRejectFormProps): JSX.Element {
         ref={field}
         className="jp-AgentBox-field"
         rows={2}
+        enterKeyHint="send"
         maxLength={4000}
         value={props.reason}
         placeholder={trans.__('Sent to the calling code')}

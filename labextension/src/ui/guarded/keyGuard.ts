@@ -216,6 +216,9 @@ export function takesText(target: EventTarget | null): boolean {
 
 function isWriting(event: KeyboardEvent): boolean {
   const isPlain = !event.ctrlKey && !event.altKey && !event.metaKey;
+  if (isPress(event)) {
+    return false;
+  }
   return (
     (isPlain && event.key.length === 1) ||
     (isPlain &&
@@ -226,7 +229,19 @@ function isWriting(event: KeyboardEvent): boolean {
   );
 }
 
-/** Whether the key ends what was typed in a field of one line, such as that of the command palette. */
+/** Whether the key presses a button. */
+function isPress({ key, target }: KeyboardEvent): boolean {
+  return (
+    (key === 'Enter' || key === ' ') && target instanceof HTMLButtonElement
+  );
+}
+
+/** Whether the key sends what was typed: in a field of one line, as in the command palette, or one that says so. */
 function isEntering({ key, target }: KeyboardEvent): boolean {
-  return key === 'Enter' && target instanceof HTMLInputElement;
+  return (
+    key === 'Enter' &&
+    (target instanceof HTMLInputElement ||
+      (target instanceof HTMLTextAreaElement &&
+        target.getAttribute('enterkeyhint') === 'send'))
+  );
 }

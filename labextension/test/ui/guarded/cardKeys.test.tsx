@@ -129,6 +129,29 @@ test('what somebody types on decides nothing where a program moved the focus, ho
   expect(press).not.toHaveBeenCalled();
 });
 
+test.each([
+  ['Enter', <textarea enterKeyHint="send" />, true],
+  ['Enter', <button type="button" />, true],
+  [' ', <button type="button" />, true],
+  ['Enter', <textarea />, false],
+  ['x', <textarea enterKeyHint="send" />, false]
+])(
+  'after %j in what sends or presses, the card that the page goes on to takes letters (%#)',
+  (key, field, isTaken) => {
+    const card = show();
+    const { container } = render(field);
+    const node = container.firstElementChild as HTMLElement;
+    node.focus();
+    type(node, key);
+    act(() => {
+      card.focus(); // the next request
+    });
+    wait(GUARD_TIME);
+    type(card, 'j');
+    expect(document.activeElement === card).toBe(!isTaken);
+  }
+);
+
 test('the focus that a program moves long after a click makes no letter count', () => {
   const card = show();
   byPerson(document.body, new MouseEvent('pointerdown', { bubbles: true }));
