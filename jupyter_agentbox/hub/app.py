@@ -401,7 +401,11 @@ def _fail(error: Exception) -> int:
 
 
 def _log_request(handler: web.RequestHandler) -> None:
-    """Log what was asked, without its query, in which an OAuth code may be."""
+    """Log what was asked, without its query, in which an OAuth code may be.
+
+    Nobody is warned of a 405 that answers `GET`: each MCP client that connects asks so for a stream.
+    """
     request = handler.request
-    level = logging.DEBUG if handler.get_status() < 400 else logging.WARNING
+    is_usual = handler.get_status() < 400 or (request.method, handler.get_status()) == ("GET", 405)
+    level = logging.DEBUG if is_usual else logging.WARNING
     log.log(level, "%s %s %d", request.method, request.path, handler.get_status())

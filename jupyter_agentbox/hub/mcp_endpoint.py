@@ -95,7 +95,11 @@ class McpHandler(HubServiceHandler):
         """Give the rest of an answer whose connection broke; there is no other stream."""
         last = self.request.headers.get(LAST_EVENT_HEADER)
         if last is None:
-            raise web.HTTPError(405)
+            # Clients of MCP ask whether there is a stream each time they connect.
+            self.set_status(405)
+            self.set_header("Allow", "POST, DELETE")
+            self._finish_error(None, _METHOD_NOT_FOUND, "there is no stream but the answers")
+            return
         try:
             request_id, message_id, token = from_event_id(last)
             call = self._open_calls.find(request_id, self.caller)

@@ -16,7 +16,7 @@ from jupyter_agentbox.services.approvals.verdicts import Verdict
 
 from .callers import asker_of
 from .handlers import PageHandler
-from .reviews import ReviewRequest, approvers_of, deciding_groups
+from .reviews import ENDS, ReviewRequest, approvers_of, deciding_groups
 
 #: What the buttons of the pages send, and what it means.
 ANSWERS: Final = {"allow": Answer.ALLOW_ONCE, "reject": Answer.REJECT_ONCE}
@@ -78,7 +78,7 @@ def view_of(reviewed: ReviewRequest, now: datetime) -> dict[str, Any]:
         "votes": [visible(f"{vote.reviewer.name} has approved{_told(vote.reason)}") for vote in request.votes],
         "decided": "" if decision is None else visible(f"{decision.reviewer.name}{_told(decision.reason)}"),
         "error": visible(request.outcome.error) if request.outcome is not None else "",
-        "refusal": visible(reviewed.refusal),
+        "refusal": visible(reviewed.refusal[:1].upper() + reviewed.refusal[1:]),
     }
 
 
@@ -108,7 +108,8 @@ def status_of(request: ApprovalRequest, now: datetime) -> str:
     """Say where a request stands, and for whom it waits now."""
     if request.status.value != "pending":
         outcome = request.outcome
-        return request.status.value if outcome is None else f"{request.status.value}, {outcome.state.value}"
+        end = ENDS[request.status].removeprefix("was ").removeprefix("has ")
+        return end if outcome is None else f"{end}, {outcome.state.value}"
     approvers = approvers_of(request)
     if approvers is None:
         return visible(f"waits for {asker_of(request)}")

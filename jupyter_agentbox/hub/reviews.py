@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
@@ -355,7 +355,7 @@ class ReviewManager:
         has_approved = not refusal and any(vote.reviewer.name == caller.name for vote in request.votes)
         return ReviewRequest(
             request=request,
-            refusal="you have approved it: another person has to, too" if has_approved else refusal,
+            refusal="you have approved it already; another person has to, too" if has_approved else refusal,
             may_reject=not refusal,
         )
 
@@ -368,16 +368,26 @@ def deciding_groups(request: ApprovalRequest, now: datetime) -> frozenset[str]:
     return frozenset() if approvers is None else approvers.groups_after(waited)
 
 
+#: How a request ended, in words for people, by its status.
+ENDS: Final[Mapping[Status, str]] = {
+    Status.APPROVED: "was approved",
+    Status.REJECTED: "was rejected",
+    Status.EXPIRED: "has expired",
+    Status.CANCELLED: "was withdrawn: the code that asked waits no longer",
+    Status.ORPHANED: "has ended, because the kernel or server that asked has",
+}
+
+
 def _refusal(request: ApprovalRequest, caller: Caller, now: datetime) -> str:
     """Return why the caller is not among those who answer a request; empty if they are."""
     approvers, is_asker = approvers_of(request), caller.is_user and asker_of(request) == caller.name
     if request.status is not Status.PENDING:
-        return f"it is {request.status.value}"
+        return f"this request {ENDS[request.status]}"
     if approvers is None:
-        return "" if is_asker else "only the person whose code asks decides it"
+        return "" if is_asker else "only the person whose code asks may decide"
     groups = deciding_groups(request, now)
     if not caller.is_in(groups):
-        return f"only members of the group {' or '.join(sorted(groups))} decide it"
+        return f"only members of the group {' or '.join(sorted(groups))} may decide"
     if is_asker and not approvers.self_counts:
-        return "another person has to decide it: your code asks"
+        return "your own code asks: another person has to decide"
     return ""

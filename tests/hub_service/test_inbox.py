@@ -69,7 +69,7 @@ async def test_several_requests_are_answered_at_once_and_one_that_is_refused_sto
 
         told = answer.body.decode()
         assert (answer.code, "2 answered, 1 unchanged." in told) == (200, True)
-        assert "another person has to decide it" in told
+        assert "your own code asks: another person has to decide" in told
         (left,) = await service.pending("bob")
         assert left["asked_by"] == "bob"
     assert [one in page for one in selected] == [True, False, True]
@@ -127,7 +127,7 @@ async def test_answers_to_several_requests_need_what_one_answer_needs(tmp_path: 
         assert still["status"] == "pending"
     assert [one["reason"] for one in by_token[1]["decisions"]] == ["needs_person"]
     assert no_xsrf[0] == 403
-    assert "only members of the group data-stewards decide it" in by_ada.body.decode()
+    assert "only members of the group data-stewards may decide" in by_ada.body.decode()
     assert "0 answered, 1 unchanged." in changed.body.decode()
     assert "Nothing was selected, so nothing changed." in nothing.body.decode()
     assert (no_answer.code, too_much) == (422, [422, 422, 422])

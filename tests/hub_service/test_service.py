@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import csv
 import json
+import logging
+import re
 import sqlite3
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -271,6 +273,19 @@ async def test_a_caller_that_cancels_withdraws_its_request(tmp_path: Path) -> No
                 pass
         ended = await service.json(f"api/requests/{request['id']}", token="bob")
         assert (ended["status"], ended["outcome"]) == ("cancelled", None)
+        page = (await asked.service.get(f"requests/{asked.request['id']}", session="bob")).body.decode()
+        assert "This request was withdrawn: the code that asked waits no longer." in re.sub(r"</?bdi>", "", page)
+
+
+async def test_a_client_that_asks_for_a_stream_is_told_that_there_is_none_and_no_administrator_is_warned(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with running_service(tmp_path, a_policy(ALLOW)) as service:
+        caplog.clear()
+        answer = await service.get("mcp/warehouse", token="ada")
+
+    assert (answer.code, answer.headers["Allow"]) == (405, "POST, DELETE")
+    assert [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING] == []
 
 
 @pytest.mark.parametrize("token", ["nobody", "narrow:ada", "session:nobody"])
