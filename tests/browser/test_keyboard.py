@@ -11,7 +11,7 @@ from .lab import Lab
 from .person import Person, await_letters, decide, press
 
 ASK = "from jupyter_agentbox import tools\ntools.shop.list_orders(limit=1)[0].status"
-DELETE = "from jupyter_agentbox import tools\ntools.shop.delete_order(order_id=1050)"
+DELETE = "from jupyter_agentbox import tools\ntools.shop.delete_order(order_id=1051)"
 
 
 @pytest.fixture

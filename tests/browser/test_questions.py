@@ -16,7 +16,7 @@ from .person import NEXT_FRAMES, Person, await_letters, decide, press
 
 SERVER = Path(__file__).parents[1] / "mcp_client" / "servers" / "asking.py"
 ORDER = "from jupyter_agentbox import tools\nprint('told:', tools.asking.order())"
-DELETE = "tools.shop.delete_order(order_id=1050)"
+DELETE = "tools.shop.delete_order(order_id=1052)"
 TOGETHER = f"""{ORDER.splitlines()[0]}
 from concurrent.futures import ThreadPoolExecutor
 with ThreadPoolExecutor() as pool:

@@ -13,7 +13,7 @@ CARD = "application/vnd.jupyter-agentbox.request+json"
 BOTH = """from jupyter_agentbox import ToolCallRejectedError, tools
 tools.shop.list_orders(limit=1)
 try:
-    tools.shop.delete_order(order_id=1050)
+    tools.shop.delete_order(order_id=1053)
 except ToolCallRejectedError:
     print("kept")"""
 
@@ -35,7 +35,7 @@ def test_saved_notebook_says_what_became_of_its_calls(person: Person, notebook: 
     assert sorted(saved[CARD]) == ["request_id", "request_ids"]
     allowed, rejected = saved["text/plain"].splitlines()
     assert allowed.startswith("✓ shop.list_orders(limit=1) — allowed by ")
-    assert rejected.startswith("✗ shop.delete_order(order_id=1050) — rejected by ")
+    assert rejected.startswith("✗ shop.delete_order(order_id=1053) — rejected by ")
     assert rejected.endswith("no reason to; did not run")
     person.reload()
     expect(person.card().nth(0)).to_contain_text("shop.list_orders Allowed by you. Done in")

@@ -9,7 +9,8 @@ from playwright.sync_api import expect
 
 from .person import Person, decide
 
-DELETE = "from jupyter_agentbox import tools\ntools.shop.delete_order(order_id=1050)"
+#: No other file deletes this order: files share a shop, in any sequence.
+DELETE = "from jupyter_agentbox import tools\ntools.shop.delete_order(order_id=1054)"
 
 
 @pytest.fixture
@@ -32,7 +33,7 @@ def test_panel_is_a_region_with_lists_of_named_requests(person: Person, notebook
                 - button "Go to cell"
                 - term: order_id
                 - definition:
-                  - code: "1050"
+                  - code: "1054"
                 - button "Allow once"
                 - button "Let it run more often…"
                 - button "Edit"
