@@ -10,7 +10,9 @@ import argparse
 import asyncio
 import os
 import statistics
+import sys
 import time
+from asyncio.subprocess import PIPE
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -19,10 +21,11 @@ import psutil
 from sqlalchemy import create_engine, text
 
 from .hub_clients import Approver, Told, call
+from .hub_flood import MOST
 from .hub_service import WAIT, Service
 
-#: Calls of one user that the service lets run at the same time.
-MOST = 50
+#: Seconds from the beginning of a flood until calls are measured: those that come at once are in line by then.
+ARRIVAL = 1.0
 
 
 @dataclass
@@ -151,30 +154,64 @@ def _size(service: Service) -> float:
     return float(size)
 
 
+class Flooder:
+    """A user who floods the service, in a process of its own."""
+
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        self._process = process
+
+    @classmethod
+    async def start(cls, service: Service, server: str) -> Flooder:
+        """Start the process, which does nothing yet."""
+        command = [sys.executable, "-m", "bench.hub_flood", service.url, server]
+        started = cls(await asyncio.create_subprocess_exec(*command, stdin=PIPE, stdout=PIPE))
+        await started._line()
+        return started
+
+    def begin(self) -> None:
+        """Let it call as often as it can."""
+        assert self._process.stdin is not None
+        self._process.stdin.write(b"flood\n")
+
+    async def rest(self) -> None:
+        """Let it stop, and wait until nothing of the flood is left."""
+        assert self._process.stdin is not None
+        self._process.stdin.write(b"rest\n")
+        await self._line()
+
+    async def end(self) -> str:
+        """End it; return what became of its calls."""
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        told = await self._line()
+        await self._process.wait()
+        return told
+
+    async def _line(self) -> str:
+        assert self._process.stdout is not None
+        return (await self._process.stdout.readline()).decode().strip()
+
+
 async def _flood(service: Service, arguments: argparse.Namespace, server: str, table: Table) -> None:
     """Let one user call as fast as they can in every second span of time, and another one calmly in all of them."""
-    calm, flooded, flood = Measured(), Measured(), Measured()
+    calm, flooded = Measured(), Measured()
     await call(service, "calm", "allowed", "first", server=server)
+    flooder = await Flooder.start(service, server)
     for turn in range(2 * arguments.spans):
-        ended = asyncio.Event()
-
-        async def pour(number: int, turn: int = turn, ended: asyncio.Event = ended) -> None:
-            while not ended.is_set():
-                told = await flood.call(service, "flood", f"f{turn}-{number}", server=server)
-                if told.state != "succeeded":
-                    await asyncio.sleep(0.01)
-
-        pouring = [asyncio.create_task(pour(number)) for number in range(MOST if turn % 2 else 0)]
+        if turn % 2:
+            flooder.begin()
+            await asyncio.sleep(ARRIVAL)
         found = await at_rate(service, ["calm"], rate=5, seconds=arguments.span, server=server)
-        ended.set()
-        await asyncio.gather(*pouring)
+        if turn % 2:
+            await flooder.rest()
         into = flooded if turn % 2 else calm
         into.whole += found.whole
         into.states += found.states
-    print(f"one user floods the service with {MOST} calls at once ({server} tool): {dict(flood.states)}")
-    table.row("another user's call, 95 of 100, without it", p95(calm.whole), "ms")
-    table.row("another user's call, 95 of 100, with it", p95(flooded.whole), "ms")
-    table.row("how much longer that is", 100 * (p95(flooded.whole) / p95(calm.whole) - 1), "%", 20)
+    print(f"one user floods the service with {MOST} calls at once ({server} tool): {await flooder.end()}")
+    for name, found in (("without it", calm), ("with it", flooded)):
+        table.row(f"another user's call, median, {name}", median(found.whole), "ms")
+        table.row(f"another user's call, 95 of 100, {name}", p95(found.whole), "ms")
+    table.row("how much longer 95 of 100 take", 100 * (p95(flooded.whole) / p95(calm.whole) - 1), "%", 20)
 
 
 async def _ask(service: Service, users: Sequence[str], count: int) -> list[asyncio.Task[Told]]:

@@ -93,7 +93,7 @@ class HubService(Application):
     call_rate = Float(
         10.0,
         min=0.1,
-        help="How many MCP messages a second are taken with one token. Those that come faster wait for their turn.",
+        help="How many MCP messages a second are taken of one user. Those that come faster wait for their turn.",
     ).tag(config=True)
     idle_timeout = Float(
         1800.0, min=1.0, help="Seconds after which a server of one user's own is stopped that they do not use."

@@ -76,7 +76,7 @@ class Settings:
     report_rate : int
         How many records of local calls a minute are taken of one user's servers.
     call_rate : float
-        How many messages a second are taken with one token.
+        How many messages a second are taken of one user.
     claim_timeout : float
         Seconds without a sign of life after which another service may take over the database.
     """

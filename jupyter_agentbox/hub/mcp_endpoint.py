@@ -64,22 +64,33 @@ class McpHandler(HubServiceHandler):
         """Check nothing: no cookie counts here."""
 
     async def prepare(self) -> None:
-        """Find out whose token it is, from the Hub, which may have revoked it; before that, hold up who is too fast."""
+        """Find out whose token it is, from the Hub, which may have revoked it.
+
+        Who is too fast waits: with one token before the Hub is asked, and with all of theirs after it.
+        """
         token = self.hub_auth.get_token(self, in_cookie=False)
-        if token and self.request.method == "POST":  # who comes back for an answer may do so with many at once
-            try:
-                await self.parts.pace.turn(hashlib.sha256(token.encode()).hexdigest())
-            except TooManyRequestsError as error:
-                self.set_status(429)
-                self.set_header("Retry-After", str(ceil(LONGEST)))  # an error that is raised would lose it
-                self._finish_error(None, _INTERNAL_ERROR, str(error))
-                return
+        if token and not await self._is_its_turn(hashlib.sha256(token.encode()).hexdigest()):
+            return
         caller = await self.caller_by_header(use_cache=False)
         if caller is None:
             raise web.HTTPError(403, "a token of a user who may use this service is needed")
         if not caller.is_user:
             raise web.HTTPError(403, "tools are called for users, and this token is a service's")
-        self.caller = caller
+        if await self._is_its_turn(f"user {caller.name}"):
+            self.caller = caller
+
+    async def _is_its_turn(self, who: str) -> bool:
+        """Wait until it is; answer one that is refused."""
+        if self.request.method != "POST":  # who comes back for an answer may do so with many at once
+            return True
+        try:
+            await self.parts.pace.turn(who)
+        except TooManyRequestsError as error:
+            self.set_status(429)
+            self.set_header("Retry-After", str(ceil(LONGEST)))  # an error that is raised would lose it
+            self._finish_error(None, _INTERNAL_ERROR, str(error))
+            return False
+        return True
 
     def write_error(self, status_code: int, **kwargs: Any) -> None:
         """Answer as MCP does."""

@@ -5,16 +5,46 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from typing import Final
 
 from jupyter_agentbox.exceptions import TooManyRequestsError
 
-#: Seconds' worth of messages that may come at once.
+#: Seconds' worth of messages that may come faster than the rate.
 BURST: Final = 2.0
+#: How many times the rate they pass at: all at once, they would keep everybody else waiting.
+PEAK: Final = 5.0
 #: Seconds that a message waits for its turn at the most; one that would have to wait longer is refused.
 LONGEST: Final = 5.0
+#: Seconds that a refusal waits at the most. Refusals have a line of their own, or who tries again at once would keep
+#: the service busy with nothing else; it is not endless, for each that waits takes memory.
+LONGEST_REFUSAL: Final = 30.0
 #: Seconds between two looks for callers who can be forgotten.
 _LOOK: Final = 10.0
+
+
+@dataclass(slots=True)
+class _Line:
+    """One caller's line.
+
+    Parameters
+    ----------
+    used_until : float
+        When all that they sent has been paid for at the rate.
+    next_at : float
+        When the next one may pass at the peak.
+    refused_until : float
+        When all that was refused has been answered at the peak.
+    """
+
+    used_until: float
+    next_at: float
+    refused_until: float
+
+    @property
+    def ends_at(self) -> float:
+        """When it can be forgotten."""
+        return max(self.used_until, self.refused_until)
 
 
 class Pace:
@@ -23,7 +53,7 @@ class Pace:
     Parameters
     ----------
     rate : float
-        Messages a second of one caller. `BURST` seconds' worth of them pass at once.
+        Messages a second of one caller. `BURST` seconds' worth of them may pass at up to `PEAK` times the rate.
     now : callable
         Seconds that only grow.
     sleep : callable
@@ -40,7 +70,7 @@ class Pace:
         self._seconds = 1 / rate
         self._now = now
         self._sleep = sleep
-        self._used_until: dict[str, float] = {}  # by caller: when all that they sent has been paid for at the rate
+        self._lines: dict[str, _Line] = {}
         self._look_at = 0.0
 
     async def turn(self, who: str) -> None:
@@ -49,21 +79,24 @@ class Pace:
         Raises
         ------
         TooManyRequestsError
-            Too many of theirs are in line; this one is not added to it.
+            Too many of theirs are in line; this one is not added to it. It is raised after those before it were.
         """
         now = self._now()
         self._forget(now)
-        used_until = max(now, self._used_until.get(who, now))
-        wait = used_until + self._seconds - now - max(BURST, self._seconds)
-        if wait > LONGEST:
+        line = self._lines.setdefault(who, _Line(now, now, now))
+        used_until = max(now, line.used_until) + self._seconds
+        passes_at = max(now, line.next_at, used_until - max(BURST, self._seconds))
+        if passes_at - now > LONGEST:
+            line.refused_until = max(now, line.refused_until) + self._seconds / PEAK
+            await self._sleep(min(line.refused_until - now, LONGEST_REFUSAL))
             raise TooManyRequestsError(
                 f"you send more than {1 / self._seconds:g} messages a second: this one was not taken"
             )
-        self._used_until[who] = used_until + self._seconds
-        if wait > 0:
-            await self._sleep(wait)
+        line.used_until, line.next_at = used_until, passes_at + self._seconds / PEAK
+        if passes_at > now:
+            await self._sleep(passes_at - now)
 
     def _forget(self, now: float) -> None:
         if now >= self._look_at:
             self._look_at = now + _LOOK
-            self._used_until = {who: until for who, until in self._used_until.items() if until > now}
+            self._lines = {who: line for who, line in self._lines.items() if line.ends_at > now}

@@ -91,7 +91,9 @@ def test_a_server_of_the_project_starts_once_it_is_allowed_and_asks_again_with_t
         assert not started.exists()
         decide(card, "Allow once")
         person.show_tab("Servers")
-        expect(servers.get_by_role("button", name="Restart ours")).to_be_visible()  # it runs; one that starts has "Stop"
+        expect(
+            servers.get_by_role("button", name="Restart ours")
+        ).to_be_visible()  # it runs; one that starts has "Stop"
         assert started.exists()
 
         write("--again")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from jupyter_agentbox.exceptions import TooManyRequestsError
-from jupyter_agentbox.hub.pace import BURST, LONGEST, Pace
+from jupyter_agentbox.hub.pace import BURST, LONGEST, LONGEST_REFUSAL, Pace
 
 from .service import a_policy, running_service
 
@@ -37,14 +37,27 @@ async def test_what_comes_faster_than_the_rate_waits_for_its_turn_and_others_do_
     pace = pace_of(watch)
     for _ in range(int(10 * BURST)):
         await pace.turn("ada")
+        watch.time += 0.02
     assert watch.waits == []
-    for _ in range(3):
+    for _ in range(7):
         await pace.turn("ada")
-    assert watch.waits == [0.1, 0.2, 0.3]
+    assert watch.waits == [0.02, 0.04, 0.06, 0.1, 0.2, 0.3]
     await pace.turn("bob")
     watch.time += 0.4
     await pace.turn("ada")
-    assert watch.waits == [0.1, 0.2, 0.3]
+    assert watch.waits == [0.02, 0.04, 0.06, 0.1, 0.2, 0.3]
+
+
+async def test_what_comes_at_once_passes_one_after_the_other_so_that_others_come_between() -> None:
+    watch = Watch()
+    pace = pace_of(watch)
+    for _ in range(4):
+        await pace.turn("ada")
+    await pace.turn("bob")
+    assert watch.waits == [0.02, 0.04, 0.06]
+    watch.time += 0.08
+    await pace.turn("ada")
+    assert watch.waits == [0.02, 0.04, 0.06]
 
 
 async def test_what_would_wait_for_too_long_is_refused_and_costs_no_turn() -> None:
@@ -76,16 +89,34 @@ async def test_who_has_been_calm_is_forgotten() -> None:
         await pace.turn(str(number))
     watch.time += 60
     await pace.turn("ada")
-    assert list(pace._used_until) == ["ada"]
+    assert list(pace._lines) == ["ada"]
 
 
-async def test_the_service_refuses_a_flood_before_it_asks_the_hub_whose_it_is(tmp_path: Path) -> None:
+async def test_who_tries_again_at_once_waits_for_each_refusal_up_to_half_a_minute() -> None:
+    watch = Watch()
+    pace = pace_of(watch)
+    for _ in range(int(10 * (BURST + LONGEST))):
+        await pace.turn("ada")
+    watch.waits.clear()
+    for _ in range(1600):
+        with pytest.raises(TooManyRequestsError):
+            await pace.turn("ada")
+    assert watch.waits[:3] == [0.02, 0.04, 0.06]
+    assert watch.waits[-1] == LONGEST_REFUSAL
+    watch.time += 60
+    await pace.turn("ada")
+    assert watch.waits[-1] == LONGEST_REFUSAL
+
+
+async def test_the_service_refuses_a_flood_of_one_token_and_of_one_user_with_several(tmp_path: Path) -> None:
     ping = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
     async with running_service(tmp_path, a_policy(), call_rate=0.1) as service:
-        ada, bob = ({"Authorization": f"Bearer {name}"} for name in ("ada", "bob"))
-        answers = await asyncio.gather(*(service.send("mcp/warehouse", ping, ada) for _ in range(4)))
-        refused = [answer for answer in answers if answer.code == 429]
-        assert sorted(answer.code for answer in answers) == [200, 429, 429, 429]
-        assert {answer.headers.get("Retry-After") for answer in refused} == {"5"}
-        assert "0.1 messages a second" in json.loads(refused[0].body)["error"]["message"]
+        ada, keeper, bob = ({"Authorization": f"Bearer {token}"} for token in ("ada", "keeper:ada", "bob"))
+        first, second = await asyncio.gather(*(service.send("mcp/warehouse", ping, ada) for _ in range(2)))
+        other = await service.send("mcp/warehouse", ping, keeper)
+        refused = second if first.code == 200 else first
+        assert sorted([first.code, second.code]) == [200, 429]
+        assert refused.headers.get("Retry-After") == "5"
+        assert "0.1 messages a second" in json.loads(refused.body)["error"]["message"]
+        assert other.code == 429
         assert (await service.post("mcp/warehouse", ping, bob))[0] == 200
