@@ -41,6 +41,7 @@ from .api_handlers import (
     WaitingHandler,
 )
 from .composition import HubBox, Settings, build
+from .garbage import kept_short
 from .handlers import SETTINGS_KEY, NoPageHandler, Parts
 from .hold_handlers import HoldReleaseHandler, HoldsHandler
 from .inbox import DecisionsPageHandler, InboxHandler
@@ -184,7 +185,8 @@ class HubService(Application):
         log_as_json(cast("int | str", self.log_level))
         try:
             hub_auth = self._hub_auth()
-            return asyncio.run(self._serve(policy, hub_auth))
+            with kept_short():
+                return asyncio.run(self._serve(policy, hub_auth))
         except ValueError as error:
             return _fail(error)
         except DatabaseHeldError as error:
