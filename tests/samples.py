@@ -111,6 +111,8 @@ rules = st.builds(
         self_counts=st.booleans(),
         delegates=st.lists(texts, max_size=2).map(tuple),
         escalation=st.none() | st.builds(Escalation, group=texts, after=st.integers(1, 9).map(float)),
+        break_glass=texts,
+        needs_reason=st.booleans(),
     ),
     server=texts,
     tool=texts,

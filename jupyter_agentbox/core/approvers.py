@@ -45,6 +45,10 @@ class Approvers:
         Groups whose members may decide instead.
     escalation : Escalation or None
         A group whose members may also decide after some time.
+    break_glass : str
+        A group whose members may approve alone and at once in an emergency, with a reason; empty if nobody may.
+    needs_reason : bool
+        Whether each answer needs a reason.
     """
 
     group: str
@@ -52,6 +56,8 @@ class Approvers:
     self_counts: bool = False
     delegates: tuple[str, ...] = ()
     escalation: Escalation | None = None
+    break_glass: str = ""
+    needs_reason: bool = False
 
     def groups_after(self, waited: float) -> frozenset[str]:
         """Return the groups whose members may decide a request that has waited for this many seconds."""
@@ -66,6 +72,8 @@ class Approvers:
             "self": self.self_counts,
             **({"delegates": list(self.delegates)} if self.delegates else {}),
             **({} if self.escalation is None else {"escalation": self.escalation.to_json()}),
+            **({"break_glass": self.break_glass} if self.break_glass else {}),
+            **({"reason": "required"} if self.needs_reason else {}),
         }
 
 
@@ -78,4 +86,6 @@ def approvers_from_json(value: Mapping[str, Any]) -> Approvers:
         self_counts=value.get("self", False),
         delegates=tuple(value.get("delegates", ())),
         escalation=None if escalation is None else Escalation(group=escalation["group"], after=escalation["after"]),
+        break_glass=value.get("break_glass", ""),
+        needs_reason=value.get("reason") == "required",
     )

@@ -18,6 +18,9 @@ class Via(str, Enum):
     BROWSER = "browser"
     """A browser's login session."""
 
+    BREAK_GLASS = "break_glass"
+    """A browser's login session, at the Hub service: alone and in an emergency, as the rule let its user."""
+
     API_TOKEN = "api_token"  # noqa: S105  # the name of a way
     """A token, and so a program that holds it."""
 
@@ -112,6 +115,8 @@ class Reviewer:
         # Jupyter's generated name for an anonymous browser means nothing to people.
         name = f"user {self.name[:6]}" if _MADE_UP.fullmatch(self.name) else self.display_name or self.name
         match self.via:
+            case Via.BREAK_GLASS:
+                return f"{name}, who broke the glass"
             case Via.API_TOKEN:
                 return f"a program with a token of {name}"
             case Via.SERVER_TOKEN:
@@ -136,7 +141,7 @@ class Reviewer:
         ------
         NeedsPersonError
         """
-        if decide_with is DecideWith.PERSON and self.via is not Via.BROWSER:
+        if decide_with is DecideWith.PERSON and self.via not in (Via.BROWSER, Via.BREAK_GLASS):
             raise NeedsPersonError(
                 "only a person who is logged in with a browser can decide here: a token is not enough"
                 " (see `AgentBoxApp.decide_with`). The request is unchanged."

@@ -32,7 +32,7 @@ _STEP: Final = re.compile(r"(?:^|/)\.{1,2}(?:/|$)")
 #: Maximum number of problems reported per file.
 _MOST_PROBLEMS: Final = 20
 _KEYS: Final = ("effect", "server", "tool", "arguments", "notebook", "isolation", "timeout", "reason")
-_APPROVERS_KEYS: Final = ("group", "count", "self", "delegates", "escalation")
+APPROVERS_KEYS: Final = ("group", "count", "self", "delegates", "escalation", "break_glass", "reason")
 _ESCALATION_KEYS: Final = ("group", "after")
 _FILE_KEYS: Final = ("rules", "$schema")
 #: Additional keys of rules in a site's file.
@@ -288,7 +288,7 @@ class RuleChecker:
         if not isinstance(given.content, dict):
             self.say(given, '`approvers` must be an object: `{"group": "data-stewards", "count": 1}`')
             return
-        self.check_keys(given, _APPROVERS_KEYS, "`approvers`")
+        self.check_keys(given, APPROVERS_KEYS, "`approvers`")
         self.check_text(given, "group", MAX_PATTERN, missing="`group` is missing: it says whose members are asked")
         count, itself = member(given, "count"), member(given, "self")
         if count is not None and (
@@ -301,6 +301,12 @@ class RuleChecker:
             self.say(itself, "`self` must be true or false")
         self._check_delegates(member(given, "delegates"))
         self._check_escalation(member(given, "escalation"))
+        breakers = member(given, "break_glass")
+        if breakers is not None:
+            self._check_group_names([breakers])
+        reason = member(given, "reason")
+        if reason is not None and reason.content not in ("optional", "required"):
+            self.say(reason, "`reason` must be `optional` or `required`")
 
     def _check_delegates(self, given: Node | None) -> None:
         if given is None:

@@ -63,8 +63,12 @@ class DecisionHandler(JsonHandler):
 
     async def post(self, request_id: str) -> None:
         """Decide a request, or approve it as one of several."""
-        verdict = verdict_from_json(self.json_object())
-        decided = await self.parts.reviews.decide(request_id, verdict, caller=self.caller)
+        given = self.json_object()
+        breaks_glass = given.pop("break_glass", False)
+        if not isinstance(breaks_glass, bool):
+            raise InvalidDecisionError("`break_glass` must be true or false")
+        verdict = verdict_from_json(given)
+        decided = await self.parts.reviews.decide(request_id, verdict, caller=self.caller, breaks_glass=breaks_glass)
         self.finish_json(decided.to_json())
 
 

@@ -66,6 +66,7 @@ class RequestLog:
             "status": request.status.value,
             "votes": [vote.reviewer.name for vote in request.votes],
             "decided_by": None if decision is None else decision.reviewer.name,
+            "decided_via": None if decision is None else decision.reviewer.via.value,
             "outcome": None if outcome is None else outcome.value,
         }
         if self._said.get(request.id) == fields:

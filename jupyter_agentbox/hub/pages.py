@@ -20,6 +20,8 @@ from .reviews import ENDS, ReviewRequest, approvers_of, deciding_groups
 
 #: What the buttons of the pages send, and what it means.
 ANSWERS: Final = {"allow": Answer.ALLOW_ONCE, "reject": Answer.REJECT_ONCE}
+#: What another button of the page of one request sends, which allows it in an emergency.
+_BREAK_GLASS: Final = "break_glass"
 
 
 class RequestPageHandler(PageHandler):
@@ -34,14 +36,15 @@ class RequestPageHandler(PageHandler):
 
     async def post(self, request_id: str) -> None:
         """Take the answer of a button, and show the request as it stands then."""
-        answer = ANSWERS.get(self.get_body_argument("answer", ""))
+        given = self.get_body_argument("answer", "")
+        answer = Answer.ALLOW_ONCE if given == _BREAK_GLASS else ANSWERS.get(given)
         reason = self.get_body_argument("reason", "")
         if answer is None or len(reason) > MAX_REASON:
             raise web.HTTPError(
                 422, f"an answer is `allow` or `reject`, and a reason has up to {MAX_REASON} characters"
             )
         verdict = Verdict(answer=answer, digest=self.get_body_argument("digest", ""), reason=reason)
-        await self.parts.reviews.decide(request_id, verdict, caller=self.caller)
+        await self.parts.reviews.decide(request_id, verdict, caller=self.caller, breaks_glass=given == _BREAK_GLASS)
         self.redirect(f"{self.parts.prefix}requests/{request_id}", status=303)
 
 
@@ -65,7 +68,7 @@ def row_of(reviewed: ReviewRequest, now: datetime) -> dict[str, Any]:
 def view_of(reviewed: ReviewRequest, now: datetime) -> dict[str, Any]:
     """Return what the page of a request says."""
     request = reviewed.request
-    call, decision, rule = request.call, request.decision, request.evaluation.rule
+    call, decision, rule, approvers = request.call, request.decision, request.evaluation.rule, approvers_of(request)
     return {
         **row_of(reviewed, now),
         "digest": call.digest,
@@ -76,8 +79,10 @@ def view_of(reviewed: ReviewRequest, now: datetime) -> dict[str, Any]:
         "rule": visible(rule.reason or str(rule)) if rule is not None else "",
         "is_pending": request.status is Status.PENDING,
         "votes": [visible(f"{vote.reviewer.name} has approved{_told(vote.reason)}") for vote in request.votes],
-        "decided": "" if decision is None else visible(f"{decision.reviewer.name}{_told(decision.reason)}"),
+        "decided": "" if decision is None else visible(f"{decision.reviewer.in_words}{_told(decision.reason)}"),
         "error": visible(request.outcome.error) if request.outcome is not None else "",
+        "may_break_glass": reviewed.may_break_glass,
+        "needs_reason": approvers is not None and approvers.needs_reason,
         "refusal": visible(reviewed.refusal[:1].upper() + reviewed.refusal[1:]),
     }
 

@@ -47,11 +47,14 @@ class ReviewRequest:
         Why the caller cannot allow it; empty if they can.
     may_reject : bool
         Whether they can reject it, as who has approved it can, too, until others have.
+    may_break_glass : bool
+        Whether they can allow it alone in an emergency.
     """
 
     request: ApprovalRequest
     refusal: str
     may_reject: bool
+    may_break_glass: bool = False
 
     def to_json(self, *, is_listed: bool = False) -> JsonObject:
         """Return it as the REST API of the service sends it."""
@@ -60,6 +63,7 @@ class ReviewRequest:
             **persons_to_json(self.request),
             "may_decide": not self.refusal,
             "may_reject": self.may_reject,
+            "may_break_glass": self.may_break_glass,
             "refusal": self.refusal or None,
         }
 
@@ -282,8 +286,21 @@ class ReviewManager:
         page = await self._approvals.list(ApprovalQuery(kernel_id=caller.name, limit=limit))
         return [self._reviewed(one, caller) for one in page.approvals]
 
-    async def decide(self, request_id: str, verdict: Verdict, *, caller: Caller) -> ReviewRequest:
+    async def decide(
+        self, request_id: str, verdict: Verdict, *, caller: Caller, breaks_glass: bool = False
+    ) -> ReviewRequest:
         """Take the caller's answer: one that rejects ends the request, and of those that allow the last that is needed.
+
+        Parameters
+        ----------
+        request_id : str
+            The request.
+        verdict : Verdict
+            The answer.
+        caller : Caller
+            Whose it is.
+        breaks_glass : bool
+            Whether they allow it alone, because it is an emergency.
 
         Raises
         ------
@@ -292,7 +309,8 @@ class ReviewManager:
         NeedsPersonError
             No login session of a browser vouches for the caller.
         InvalidDecisionError
-            The answer is none of ``allow_once`` and ``reject_once``, edits arguments, or is that person's second one.
+            The answer is none of ``allow_once`` and ``reject_once``, edits arguments, has not the reason that it needs,
+            or is that person's second one.
         UnknownApprovalError, InvalidTransitionError, StaleDigestError, StorageError
             As for `DecisionManager.decide`.
         """
@@ -306,10 +324,12 @@ class ReviewManager:
             raise InvalidDecisionError(
                 "here a request can be allowed as it is, once, or rejected", request_id=request_id
             )
+        if breaks_glass and not verdict.answer.allows:
+            raise InvalidDecisionError("who breaks the glass allows the request", request_id=request_id)
         turn = self._turns.setdefault(request_id, asyncio.Lock())
         await self._policy.look()  # what an administrator has just written holds for this answer, too
         async with turn:  # two approvers at once are counted one after the other
-            return self._reviewed(await self._decide(request_id, verdict, caller), caller)
+            return self._reviewed(await self._decide(request_id, verdict, caller, breaks_glass), caller)
 
     async def decide_all(
         self, verdicts: Sequence[tuple[str, Verdict]], *, caller: Caller
@@ -330,25 +350,40 @@ class ReviewManager:
 
         return tuple(await asyncio.gather(*(take(request_id, verdict) for request_id, verdict in verdicts)))
 
-    async def _decide(self, request_id: str, verdict: Verdict, caller: Caller) -> ApprovalRequest:
+    async def _decide(self, request_id: str, verdict: Verdict, caller: Caller, breaks_glass: bool) -> ApprovalRequest:
         reviewed = await self.get(request_id, caller)
         request = reviewed.request
-        may_answer = not reviewed.refusal or (reviewed.may_reject and not verdict.answer.allows)
-        if request.status is Status.PENDING and not may_answer:
-            raise NotAnApproverError(reviewed.refusal, request_id=request_id)
-        if request.status is Status.PENDING and verdict.answer.allows and (why := self._why_otherwise(request)):
-            raise NotAnApproverError(
-                f"{why}: it can only be rejected; then the code can ask again", request_id=request_id
-            )
+        if request.status is Status.PENDING:
+            self._check(reviewed, verdict, breaks_glass)
+        if breaks_glass:
+            reviewer = replace(caller.reviewer, via=Via.BREAK_GLASS)
+            return await self._decisions.decide(request_id, verdict, reviewer=reviewer)
         approvers = approvers_of(request)
         if verdict.answer is Answer.ALLOW_ONCE and approvers is not None and len(request.votes) + 1 < approvers.count:
             return await self._decisions.endorse(request_id, verdict, reviewer=caller.reviewer)
         return await self._decisions.decide(request_id, verdict, reviewer=caller.reviewer)
 
+    def _check(self, reviewed: ReviewRequest, verdict: Verdict, breaks_glass: bool) -> None:
+        """Raise an error if the caller may not answer a pending request so."""
+        request, approvers = reviewed.request, approvers_of(reviewed.request)
+        may_answer = not reviewed.refusal or (reviewed.may_reject and not verdict.answer.allows)
+        if breaks_glass and not reviewed.may_break_glass:
+            raise NotAnApproverError("you are not among those who may break the glass here", request_id=request.id)
+        if not breaks_glass and not may_answer:
+            raise NotAnApproverError(reviewed.refusal, request_id=request.id)
+        if (breaks_glass or (approvers is not None and approvers.needs_reason)) and not verdict.reason.strip():
+            raise InvalidDecisionError(
+                "this answer needs a reason. Nothing was decided: give one, and send it again.", request_id=request.id
+            )
+        if verdict.answer.allows and (why := self._why_otherwise(request)):
+            raise NotAnApproverError(
+                f"{why}: it can only be rejected; then the code can ask again", request_id=request.id
+            )
+
     def _may_see(self, request: ApprovalRequest, caller: Caller) -> bool:
         if self.is_auditor(caller) or (caller.is_user and asker_of(request) == caller.name):
             return True
-        return caller.is_in(deciding_groups(request, self.now))
+        return caller.is_in(deciding_groups(request, self.now)) or _is_glass_breaker(request, caller)
 
     def _reviewed(self, request: ApprovalRequest, caller: Caller) -> ReviewRequest:
         refusal = _refusal(request, caller, self.now)
@@ -357,7 +392,14 @@ class ReviewManager:
             request=request,
             refusal="you have approved it already; another person has to, too" if has_approved else refusal,
             may_reject=not refusal,
+            may_break_glass=request.status is Status.PENDING and _is_glass_breaker(request, caller),
         )
+
+
+def _is_glass_breaker(request: ApprovalRequest, caller: Caller) -> bool:
+    """Whether the caller is among those who may allow the request alone in an emergency."""
+    approvers = approvers_of(request)
+    return approvers is not None and bool(approvers.break_glass) and caller.is_in(frozenset({approvers.break_glass}))
 
 
 def deciding_groups(request: ApprovalRequest, now: datetime) -> frozenset[str]:

@@ -36,6 +36,10 @@ def a_vote(request: ApprovalRequest, name: str, **changes: Any) -> Decision:
         ({"group": "stewards"}, Approvers(group="stewards")),
         ({"group": "g", "count": 2, "self": True}, Approvers(group="g", count=2, self_counts=True)),
         (
+            {"group": "g", "break_glass": "h", "reason": "required"},
+            Approvers(group="g", break_glass="h", needs_reason=True),
+        ),
+        (
             {"group": "g", "delegates": ["h", "i"], "escalation": {"group": "j", "after": 900}},
             Approvers(group="g", delegates=("h", "i"), escalation=Escalation(group="j", after=900)),
         ),
@@ -55,6 +59,7 @@ def test_a_rule_names_its_approvers_as_its_file_does(given: Any, approvers: Appr
     [
         '{"group": "g"}',
         '{"group": "g", "count": 20, "self": false}',
+        '{"group": "g", "break_glass": "h", "reason": "optional"}',
         '{"group": "g", "delegates": ["h"], "escalation": {"group": "i", "after": 0.5}}',
     ],
 )
@@ -74,8 +79,11 @@ def test_approvers_are_a_group_and_how_many_of_it(given: str) -> None:
         ('{"group": "g", "self": 1}', "`self` must be true or false"),
         (
             '{"group": "g", "quorum": 1}',
-            "unknown key `quorum`: `approvers` has group, count, self, delegates, escalation",
+            "unknown key `quorum`: `approvers` has group, count, self, delegates, escalation, break_glass, reason",
         ),
+        ('{"group": "g", "break_glass": ["h"]}', "the name of a group must be a string that is not empty"),
+        ('{"group": "g", "break_glass": ""}', "the name of a group must be a string that is not empty"),
+        ('{"group": "g", "reason": true}', "`reason` must be `optional` or `required`"),
         ('{"group": "g", "delegates": "h"}', "`delegates` must be a list of at most 20 groups"),
         ('{"group": "g", "delegates": [""]}', "the name of a group must be a string that is not empty"),
         ('{"group": "g", "delegates": [1]}', "the name of a group must be a string that is not empty"),

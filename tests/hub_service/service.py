@@ -133,12 +133,17 @@ class Service:
 
     async def decide(self, request: Any, user: str, answer: str = "allow_once", **body: Any) -> tuple[int, Any]:
         """Decide as a script of a page in a user's browser would."""
+        given = {"decision": answer, "digest": request["call"]["digest"], **body}
+        return await self.post_as(user, f"api/requests/{request['id']}/decision", given)
+
+    async def post_as(self, user: str, path: str, body: Any) -> tuple[int, Any]:
+        """Send what a script of a page in a user's browser would; return the status and the JSON of the answer."""
         page = await self.get(session=user)
         xsrf = SimpleCookie(page.headers["Set-Cookie"])["_xsrf"].value
         answered = await _fetch(
-            f"{self.url}api/requests/{request['id']}/decision",
+            self.url + path,
             method="POST",
-            body=json.dumps({"decision": answer, "digest": request["call"]["digest"], **body}),
+            body=json.dumps(body),
             headers={"Cookie": f"{self.cookie(f'session:{user}')}; _xsrf={xsrf}", "X-XSRFToken": xsrf},
         )
         return answered.code, json.loads(answered.body)

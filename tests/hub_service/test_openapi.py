@@ -69,7 +69,8 @@ def test_what_the_document_refers_to_is_there() -> None:
 
 
 def test_fields_of_a_request_are_those_of_an_answer() -> None:
-    approvers = Approvers(group="g", delegates=("h",), escalation=Escalation(group="i", after=900.0))
+    escalation = Escalation(group="i", after=900.0)
+    approvers = Approvers(group="g", delegates=("h",), escalation=escalation, break_glass="j", needs_reason=True)
     rule = Rule(server="*", tool="*", effect=Effect.ASK, layer=Layer.SITE, approvers=approvers)
     request = replace(a_request(), evaluation=Evaluation(effect=Effect.ASK, rule=rule))
     request = replace(request, votes=(a_decision(request),))

@@ -12,7 +12,14 @@ import pytest
 
 from jupyter_agentbox.core.approvers import Approvers
 from jupyter_agentbox.core.policy import Effect, Layer, Rule
-from jupyter_agentbox.core.rule_checks import MAX_APPROVERS, MAX_GROUPS, MAX_PATTERN, MAX_REASON, MAX_TIMEOUT
+from jupyter_agentbox.core.rule_checks import (
+    APPROVERS_KEYS,
+    MAX_APPROVERS,
+    MAX_GROUPS,
+    MAX_PATTERN,
+    MAX_REASON,
+    MAX_TIMEOUT,
+)
 from jupyter_agentbox.hub.app import main
 from jupyter_agentbox.hub.policy_file import MAX_VALID, MIN_VALID, PolicyFile, PolicyFileError, read_policy_file
 from jupyter_agentbox.mcp_client.configuration import HttpServer, StdioServer
@@ -159,6 +166,8 @@ def test_an_entry_whose_variable_has_no_value_is_told_with_its_place(tmp_path: P
         {"approvers": {"group": ""}},
         {"approvers": {"group": "g", "count": MAX_APPROVERS + 1}},
         {"approvers": {"group": "g", "self": 1}},
+        {"approvers": {"group": "g", "break_glass": ""}},
+        {"approvers": {"group": "g", "reason": "always"}},
         {"approvers": {"group": "g", "quorum": 1}},
         {"approvers": {"group": "g"}, "effect": "deny"},
     ],
@@ -189,6 +198,7 @@ def test_the_schema_has_the_names_and_bounds_of_the_code(tmp_path: Path) -> None
     assert of_rule["timeout"]["maximum"] == MAX_TIMEOUT
     assert of_rule["groups"]["maxItems"] == MAX_GROUPS
     assert of_rule["reason"]["maxLength"] == MAX_REASON
+    assert set(of_rule["approvers"]["properties"]) == set(APPROVERS_KEYS)
     assert of_rule["approvers"]["properties"]["count"]["maximum"] == MAX_APPROVERS
     assert SCHEMA["$defs"]["pattern"]["maxLength"] == MAX_PATTERN
 
