@@ -15,8 +15,10 @@ class SystemClock:
 
 
 class RandomIds:
-    """An `Ids` of 128 random bits each."""
+    """An `Ids` of almost 128 random bits each."""
 
     def new(self) -> str:
-        """Return a new unguessable id, URL-safe, 22 characters."""
-        return secrets.token_urlsafe(16)
+        """Return a new unguessable id, URL-safe, 22 characters; the first is no `-`, as of options and formulas."""
+        while (id := secrets.token_urlsafe(16)).startswith("-"):
+            pass
+        return id
