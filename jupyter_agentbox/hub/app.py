@@ -306,6 +306,7 @@ def make_application(box: HubBox, hub_auth: HubOAuth, public_url: str) -> web.Ap
         audit=box.audit,
         reports=box.reports,
         pace=box.pace,
+        return_pace=box.return_pace,
         metrics=box.metrics,
         prefix=prefix,
         is_ready=box.is_ready,

@@ -46,7 +46,7 @@ from .central_servers import CentralServers
 from .logs import RequestLog
 from .metrics import Metrics
 from .open_calls import OpenCalls
-from .pace import Pace
+from .pace import LONGEST, Pace
 from .policy_file import PolicyFile
 from .policy_in_force import PolicyInForce, digest_of_file
 from .reports import ReportManager
@@ -106,6 +106,7 @@ class HubBox:
     audit: AuditManager
     reports: ReportManager
     pace: Pace
+    return_pace: Pace
     metrics: Metrics
     checker: JsonSchemaChecker
     policy: PolicyInForce
@@ -295,6 +296,8 @@ def build(settings: Settings, policy: PolicyFile, environment: Mapping[str, str]
             keep_days=settings.retention.days,
         ),
         pace=Pace(settings.call_rate),
+        # As many as may wait come back at once when a connection broke, and none of them must be refused.
+        return_pace=Pace(max(settings.call_rate, settings.most_calls / LONGEST)),
         metrics=metrics,
         checker=checker,
         policy=in_force,

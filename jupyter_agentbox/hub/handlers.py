@@ -55,6 +55,7 @@ class Parts:
     audit: AuditManager
     reports: ReportManager
     pace: Pace
+    return_pace: Pace
     metrics: Metrics
     prefix: str
     is_ready: Callable[[], Any]

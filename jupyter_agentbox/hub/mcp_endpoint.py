@@ -81,10 +81,9 @@ class McpHandler(HubServiceHandler):
 
     async def _is_its_turn(self, who: str) -> bool:
         """Wait until it is; answer one that is refused."""
-        if self.request.method != "POST":  # who comes back for an answer may do so with many at once
-            return True
+        pace = self.parts.pace if self.request.method == "POST" else self.parts.return_pace
         try:
-            await self.parts.pace.turn(who)
+            await pace.turn(who)
         except TooManyRequestsError as error:
             self.set_status(429)
             self.set_header("Retry-After", str(ceil(LONGEST)))  # an error that is raised would lose it

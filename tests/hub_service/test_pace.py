@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 
 import pytest
+from tornado.httpclient import AsyncHTTPClient, HTTPRequest
 
 from jupyter_agentbox.exceptions import TooManyRequestsError
 from jupyter_agentbox.hub.pace import BURST, LONGEST, LONGEST_REFUSAL, Pace
@@ -120,3 +121,16 @@ async def test_the_service_refuses_a_flood_of_one_token_and_of_one_user_with_sev
         assert "0.1 messages a second" in json.loads(refused.body)["error"]["message"]
         assert other.code == 429
         assert (await service.post("mcp/warehouse", ping, bob))[0] == 200
+
+
+async def test_as_many_as_may_wait_come_back_at_once_and_a_flood_of_those_is_refused(tmp_path: Path) -> None:
+    async with running_service(tmp_path, a_policy(), call_rate=0.1, most_calls=1) as service:
+        ada, bob = ({"Authorization": f"Bearer {name}"} for name in ("ada", "bob"))
+
+        async def come_back(headers: dict[str, str]) -> int:
+            request = HTTPRequest(f"{service.url}mcp/warehouse", headers=headers)
+            return int((await AsyncHTTPClient().fetch(request, raise_error=False)).code)
+
+        codes = await asyncio.gather(*(come_back(ada) for _ in range(4)))
+        assert sorted(codes) == [405, 405, 429, 429]
+        assert await come_back(bob) == 405
