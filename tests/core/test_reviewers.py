@@ -27,6 +27,7 @@ def test_only_a_browsers_login_counts_as_a_person(via: Via) -> None:
         (Via.BROWSER, "Ada"),
         (Via.UNKNOWN, "Ada"),
         (Via.API_TOKEN, "a program with a token of Ada"),
+        (Via.BREAK_GLASS, "Ada, who broke the glass"),
         (Via.SERVER_TOKEN, "a program with the server's own token"),
         (Via.PROGRAM, "a program run by Ada"),
         (Via.MCP_CLIENT, "an MCP client run by Ada"),
