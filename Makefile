@@ -139,8 +139,9 @@ test-core: $(PYTHON_READY) ## Run the tests of the core; every branch must be co
 	COVERAGE_FILE=.coverage.core $(BIN)/python -m pytest tests/core --quiet \
 	    --cov=jupyter_agentbox.core --cov-branch --cov-report=term-missing:skip-covered --cov-fail-under=100
 
-#: How many processes the Python tests run in; 0 for the one that pytest is. Tests often wait, so four suit two processors.
-WORKERS ?= 4
+#: How many processes the Python tests run in; 0 for the one that pytest is. Tests often wait, so three suit two
+#: processors. A fourth saves nothing: each process starts servers, browsers and kernels of its own.
+WORKERS ?= 3
 
 .PHONY: pytest
 pytest: install $(IK630_READY) system-packages ## Run the Python tests: unit, integration, browser, packaging
