@@ -34,7 +34,7 @@ class _Line:
     next_at : float
         When the next one may pass at the peak.
     refused_until : float
-        When all that was refused has been answered at the peak.
+        When all that was refused has been answered at the rate.
     """
 
     used_until: float
@@ -87,7 +87,7 @@ class Pace:
         used_until = max(now, line.used_until) + self._seconds
         passes_at = max(now, line.next_at, used_until - max(BURST, self._seconds))
         if passes_at - now > LONGEST:
-            line.refused_until = max(now, line.refused_until) + self._seconds / PEAK
+            line.refused_until = max(now, line.refused_until) + self._seconds
             await self._sleep(min(line.refused_until - now, LONGEST_REFUSAL))
             raise TooManyRequestsError(
                 f"you send more than {1 / self._seconds:g} messages a second: this one was not taken"
