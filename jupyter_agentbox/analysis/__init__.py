@@ -1,1 +1,1 @@
-"""Looks at code before it runs, and explains it to the person who decides. It is no wall: the sandbox is."""
+"""Analyses code before it runs, and explains it to the person who decides. It confines nothing: the sandbox does."""

@@ -1,4 +1,4 @@
-"""The server's end of the analysis: asks the worker, and knows what it means when that does not answer."""
+"""The server's side of the analysis: asks the worker process, and decides what it means if that does not answer."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _MARGIN: Final = 15.0
 class CodeAnalyzer:
     """Finds in code what the person who decides about it should know.
 
-    The code is looked at in a process of its own, and never run or imported. What the analysis cannot look at asks.
+    A separate process analyses the code, and never runs or imports it. If it cannot analyse code, a person is asked.
 
     Parameters
     ----------
     settings : AnalysisSettings, optional
-        The table of outcomes, the names of domain calls, the bounds.
+        The table of outcomes, the names of domain calls, and the limits.
     ruff : str or None
-        The path of ruff; by default the one that is installed beside this Python.
+        The path of ruff; by default the ruff that is installed beside this Python.
     """
 
     def __init__(self, settings: AnalysisSettings | None = None, *, ruff: str | None = None) -> None:
@@ -49,7 +49,7 @@ class CodeAnalyzer:
         Parameters
         ----------
         code : str
-            As it would be run: Python as in a notebook cell, magic commands included.
+            The code as it would run: Python as in a notebook cell, including magic commands.
         """
         if len(code) > self.settings.most_characters:
             most = self.settings.most_characters
@@ -65,7 +65,7 @@ class CodeAnalyzer:
             return self._of(*await asyncio.to_thread(self._find, code))
 
     def close(self) -> None:
-        """End the process. Another analysis starts another one."""
+        """End the process. A later analysis starts another one."""
         worker, self._worker = self._worker, _make_worker()
         worker.close()
 
@@ -97,6 +97,6 @@ def _unknown(message: str) -> Finding:
 
 
 def import_path() -> list[str]:
-    """Return where the process finds this package and IPython: what this process has, without relative places."""
+    """Return the path on which the process finds this package and IPython: this process's, without relative entries."""
     own = str(Path(__file__).parent.parent.parent)
     return [own, *(path for path in sys.path if path != own and Path(path).is_absolute() and path != str(Path.cwd()))]

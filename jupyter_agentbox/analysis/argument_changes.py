@@ -1,4 +1,4 @@
-"""What changes in the text of a call when its arguments do: not a byte besides."""
+"""The changes to a call's text that give it other arguments, and alter no other byte."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .literals import has_star, is_plain, is_same, source_of, text_keys
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """Bytes of the code, from and to, and what takes their place."""
+    """A range of bytes in the code, and what replaces it."""
 
     start: int
     end: int
@@ -27,7 +27,7 @@ class Change:
 
 
 class SourceText:
-    """Code in which places are counted in bytes, as Python's syntax trees count."""
+    """Code with positions in bytes, as Python's syntax trees count them."""
 
     def __init__(self, source: str) -> None:
         self.data = source.encode()
@@ -49,12 +49,12 @@ class SourceText:
 
 
 def argument_changes(node: ast.Call, call: EditedCall, text: SourceText) -> Iterator[Change]:
-    """Yield what turns the arguments that were asked for into the edited ones; `replaced` writes it.
+    """Yield the changes that turn the requested arguments into the edited ones; `replaced` applies them.
 
     Raises
     ------
     NotUpdatableError
-        If what is to change is no plain value in the code.
+        If something that would have to change is not a literal in the code.
     """
     given = given_arguments(node, call) or {}
     for wire in sorted(call.asked.keys() & call.edited.keys()):
@@ -76,7 +76,7 @@ def argument_changes(node: ast.Call, call: EditedCall, text: SourceText) -> Iter
 
 
 def replaced(source: str, changes: Sequence[Change]) -> str:
-    """Return the code with the changes; what they leave alone is the same byte for byte."""
+    """Return the code with the changes; everything else stays the same, byte for byte."""
     data = source.encode()
     pieces: list[bytes] = []
     at = 0
@@ -93,7 +93,7 @@ def _refuse(name: str) -> NoReturn:
 
 
 def _replacements(node: ast.expr, asked: JsonValue, edited: JsonValue, name: str, text: SourceText) -> Iterator[Change]:
-    """Yield what turns a value into another one, and leaves equal parts of it as they are."""
+    """Yield the changes that turn a value into another one and leave equal parts alone."""
     if is_same(asked, edited):
         return
     parts = _parts(node, asked, edited)
@@ -111,7 +111,7 @@ def _replacements(node: ast.expr, asked: JsonValue, edited: JsonValue, name: str
 
 
 def _parts(node: ast.expr, asked: JsonValue, edited: JsonValue) -> list[tuple[ast.expr, JsonValue, JsonValue]] | None:
-    """Return the parts of a dict or list that has as many before and after; `None` if it is another one."""
+    """Return the parts of a dict or list with the same keys or length before and after; `None` for any other."""
     match node:
         case ast.Dict(keys=keys, values=values) if isinstance(asked, dict) and isinstance(edited, dict):
             names = text_keys(keys) or []
@@ -137,7 +137,7 @@ def _addition(node: ast.Call, new: Mapping[str, JsonValue], text: SourceText, *,
 
 
 def _removals(node: ast.Call, gone: Mapping[ast.expr, str], text: SourceText) -> Iterator[Change]:
-    """Yield what takes arguments away, each with one comma; `gone` has their values and names."""
+    """Yield the changes that remove arguments, each with one comma; `gone` has their values and names."""
     arguments = _arguments(node)
     has_kept = False
     for index, argument in enumerate(arguments):
@@ -158,7 +158,7 @@ def _removals(node: ast.Call, gone: Mapping[ast.expr, str], text: SourceText) ->
 
 
 def _arguments(node: ast.Call) -> list[ast.expr | ast.keyword]:
-    """Return the arguments in the order of the code: only a `*` could stand behind one by name."""
+    """Return the arguments in the order of the code; only a `*` could follow one that is given by name."""
     return [*node.args, *node.keywords]
 
 

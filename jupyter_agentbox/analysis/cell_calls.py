@@ -1,4 +1,4 @@
-"""Calls in a cell's code, and which of them is the one that a person edited, where that is beyond doubt."""
+"""The calls in a cell's code, and which of them a person edited, if that is beyond doubt."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _HARMLESS: Final = ({name for name, each in vars(builtins).items() if isinstance
 
 @dataclass(frozen=True, slots=True)
 class _Candidate:
-    """A call in the code that may be the one."""
+    """A call in the code that may be the edited one."""
 
     node: ast.Call
     is_certain: bool
@@ -53,7 +53,7 @@ def find_call(tree: ast.Module, call: EditedCall) -> ast.Call:
     Raises
     ------
     NotUpdatableError
-        If none is it, or more than one may be; if it may run more than once.
+        If no call is the edited one, several may be, or the call may run more than once.
     """
     names = Names(tree)
     named = list(_candidates(tree, names, call))
@@ -96,7 +96,7 @@ def _candidates(tree: ast.Module, names: Names, call: EditedCall) -> Iterator[_C
 
 
 def _magic_with(tree: ast.Module, function: str) -> str | None:
-    """Return the line magic in whose text a function is called, as `%time`."""
+    """Return the line magic, such as `%time`, in whose text a function is called."""
     for node, _ in calls_in(tree, is_once=True):
         match node:
             case ast.Call(
@@ -110,8 +110,8 @@ def _magic_with(tree: ast.Module, function: str) -> str | None:
 def _function_beside(tree: ast.Module, names: Names, found: ast.Call) -> str | None:
     """Return a function that the cell calls by its bare name and that may call the same tool with the same arguments.
 
-    That is how functions of a notebook are called. What is called as a part of something, as of a package, is not
-    suspected, nor are commands such as `%matplotlib`: hardly any code would be left.
+    That is how a notebook's own functions are called. Functions that are called as attributes, such as those of a
+    package, are not suspected, nor are commands such as `%matplotlib`: hardly any cell would remain.
     """
     for node, _ in calls_in(tree, is_once=True):
         if node is found or not isinstance(node.func, ast.Name):
@@ -129,7 +129,7 @@ def _is_harmless(dotted: tuple[str, ...]) -> bool:
 
 
 def _has_unknown_call(tree: ast.Module, names: Names, server: str) -> bool:
-    """Whether the cell calls what may call any tool itself."""
+    """Whether the cell calls a function that may call any tool itself."""
     for node, _ in calls_in(tree, is_once=True):
         dotted = names.dotted(node.func)
         is_tool = dotted[: len(_TOOLS)] == _TOOLS or dotted[0] in (_TOOLS[-1], server)
@@ -139,7 +139,7 @@ def _has_unknown_call(tree: ast.Module, names: Names, server: str) -> bool:
 
 
 def _may_be(node: ast.Call, call: EditedCall) -> bool:
-    """Whether nothing that the code says of the arguments is another value than was asked for."""
+    """Whether no argument in the code has a value other than the requested one."""
     given = given_arguments(node, call)
     if given is None:
         return False
@@ -152,7 +152,7 @@ def _may_be(node: ast.Call, call: EditedCall) -> bool:
 
 
 def given_arguments(node: ast.Call, call: EditedCall) -> dict[str, ast.expr] | None:
-    """Return what the code gives, by wire name, without what a `**` holds; `None` if the function does not take it."""
+    """Return the code's arguments by wire name, without those of a `**`; `None` if the function does not take them."""
     wires = {name: wire for wire, name in call.names.items()}
     given = [(wires.get(each.arg, each.arg), each.value) for each in node.keywords if each.arg is not None]
     match node.args:

@@ -1,4 +1,4 @@
-"""The way that Python takes through a cell: which of its calls run once at most, and which it may pass over."""
+"""The flow of control through a cell: which of its calls run at most once, and which may not run at all."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _ENDING: Final = (ast.Raise, ast.Return, ast.Break, ast.Continue)
 
 
 def calls_in(node: ast.AST, *, is_once: bool) -> Iterator[tuple[ast.Call, bool]]:
-    """Yield the calls below a node, in one order for all, and whether each runs once at most."""
+    """Yield the calls below a node, always in the same order, and whether each runs at most once."""
     rest: list[tuple[ast.AST, bool]] = [(node, is_once)]
     while rest:
         each, once = rest.pop()
@@ -33,7 +33,7 @@ def _runs_once(parent: ast.AST, child: ast.AST) -> bool:
 
 
 def may_be_skipped(tree: ast.Module, found: ast.Call) -> bool:
-    """Whether the cell may have run without getting to a call in it."""
+    """Whether the cell may have run without reaching a call in it."""
     parents = {child: parent for parent in ast.walk(tree) for child in ast.iter_child_nodes(parent)}
     node: ast.AST = found
     while parent := parents.get(node):

@@ -1,4 +1,4 @@
-"""The lines of a cell as Python runs them, each where it stands in the cell; and their syntax tree."""
+"""The lines of a cell as Python runs them, each in its original position, and their syntax tree."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def parse(lines: Sequence[str]) -> ast.Module:
 
 
 def run_lines(source: str) -> list[str]:
-    """Return the lines that Python runs after IPython changed them, as many as the cell has."""
+    """Return the lines that Python runs after IPython has transformed them; there are as many as in the cell."""
     if len(source) > LONGEST:
         raise NotUpdatableError(f"The cell has more than {LONGEST:,} characters. Change its code there.")
     if _LINE_END.search(source):
@@ -51,20 +51,20 @@ def run_lines(source: str) -> list[str]:
 
 
 def _cleaned(lines: list[str]) -> list[str]:
-    """Return lines without what IPython takes away: empty ones at the beginning, common indents, prompts."""
+    """Return lines without what IPython removes: leading empty lines, common indentation and prompts."""
     for transform in _ipython().cleanup_transforms:
         lines = transform(lines)
     return lines
 
 
 def _ipython() -> Any:
-    """Return what turns cells into Python before they run."""
+    """Return IPython's transformer of cells into Python."""
     manager: Any = TransformerManager  # it has no types
     return manager()
 
 
 def _without_commands(lines: list[str]) -> list[str]:
-    """Return lines in which IPython's commands are Python."""
+    """Return the lines with IPython's commands turned into Python."""
     try:
         transformed = _ipython().do_token_transforms(lines)
     except (SyntaxError, RuntimeError, RecursionError) as error:

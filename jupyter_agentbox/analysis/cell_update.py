@@ -1,6 +1,6 @@
-"""Writes a person's edits into the call in a cell's code, where it is beyond doubt which call that is.
+"""Writes a person's edits into the call in a cell's code, if it is beyond doubt which call that is.
 
-What is not a plain value in the code stays as it is: a variable has other uses, and code in a loop runs again.
+What is not a literal in the code stays as it is: a variable has other uses, and code in a loop runs again.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from .literals import agrees
 
 
 def updated(source: str, call: EditedCall) -> str:
-    """Return a cell's code with the edited arguments in the place of those that it asked for.
+    """Return a cell's code with the edited arguments in place of the requested ones.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ def updated(source: str, call: EditedCall) -> str:
 
 
 def _is_right(before: ast.Module, found: ast.Call, result: str, call: EditedCall) -> bool:
-    """Whether the new code is the old one but for the call, and that gives what the person left."""
+    """Whether the new code differs from the old one only in the call, and the call has the edited arguments."""
     try:
         after = parse(run_lines(result))
     except NotUpdatableError:

@@ -1,6 +1,6 @@
-"""Updates the code of cells in a process of its own, which can be ended whatever the code makes Python's parser do.
+"""Updates the code of cells in a separate process, which can be killed whatever the code makes Python's parser do.
 
-It reads requests and writes answers, a line of JSON each, as the worker of the analysis does.
+It reads requests and writes answers, one line of JSON each, as the analysis worker does.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The server's end of updating a cell's code: asks a process that is started for it, and knows what silence means."""
+"""The server's side of updating a cell's code: asks a process that it starts, and decides what silence means."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A tool call whose arguments a person edited, and why a cell's code may not take them."""
+"""A tool call whose arguments a person edited, and the reason why a cell's code may not be updated with them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ LONGEST: Final = 200_000
 
 
 class NotUpdatableError(Exception):
-    """Why the code is left alone, as a sentence for the person."""
+    """The code is not updated; the text says why, for the person."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,13 +23,13 @@ class EditedCall:
     Parameters
     ----------
     server, function : str
-        What server and tool are called in Python.
+        The names of the server and the tool in Python.
     names : mapping
-        Wire name of each parameter to its name in Python.
+        Each parameter's wire name with its name in Python.
     positional : str or None
         Wire name of the parameter that may be given by position; ``None`` if there is none.
     asked, edited : dict
-        The arguments as the code gave them, and as the person left them.
+        The arguments as the code gave them, and after the person's edits.
     """
 
     server: str

@@ -1,4 +1,4 @@
-"""What an analysis of code gives: findings, and the outcome that a table makes of them."""
+"""The results of an analysis of code: findings, and the outcome that a table derives from them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NO_RUFF: Final = "AB902"
 
 
 class Severity(str, Enum):
-    """How much a finding weighs for the person who reads it."""
+    """How serious a finding is for the person who reads it."""
 
     INFO = "info"
     WARNING = "warning"
@@ -27,7 +27,7 @@ class Severity(str, Enum):
 
 
 class AnalysisOutcome(str, Enum):
-    """What an analysis makes of code, from the mildest to the strictest."""
+    """What happens to analysed code, from the mildest to the strictest."""
 
     ALLOW = "allow"
     ASK = "ask"
@@ -48,9 +48,9 @@ class Finding:
     code : str
         Ruff's code (``S602``), or one of ours (``AB205``).
     severity : Severity
-        How much it weighs.
+        How serious it is.
     message : str
-        What it is, for people.
+        A description for people.
     line, column : int
         Where it begins in the code, both from 1.
     """
@@ -76,7 +76,7 @@ class Finding:
         return f"{self.line}:{self.column} {self.code} {self.message}"
 
     def to_json(self) -> JsonObject:
-        """Return the finding as requests and the REST API have it."""
+        """Return the finding in the form of requests and the REST API."""
         return {
             "code": self.code,
             "severity": self.severity.value,
@@ -111,14 +111,14 @@ _WRITES: Final = ("write_channel", "write_channels", "caput", "caput_many")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DomainCalls:
-    """Calls that read or write something that counts, such as the channels of a machine.
+    """Calls that read or write something of importance, such as the channels of a machine.
 
     Parameters
     ----------
     name : str
-        What it is, for people.
+        What is read or written, for people.
     reads, writes : tuple of str
-        Names of functions or methods. One with dots (``epics.caput``) is for exactly that; one without is for every
+        Names of functions or methods. One with dots (``epics.caput``) matches exactly that; one without matches every
         function and method of the name, whatever it belongs to.
     """
 
@@ -129,26 +129,26 @@ class DomainCalls:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnalysisSettings:
-    """What a person or a site may set about the analysis.
+    """The settings of the analysis, which a person or a site may change.
 
     Parameters
     ----------
     outcomes : mapping
-        Beginning of a finding's code to ``"allow"``, ``"ask"`` or ``"block"``, over `DEFAULT_OUTCOMES`:
+        The prefix of findings' codes to ``"allow"``, ``"ask"`` or ``"block"``, which overrides `DEFAULT_OUTCOMES`:
         ``{"S": "block"}`` blocks what ruff's security rules find.
     domains : tuple of DomainCalls
-        Calls that are named as reads and writes.
+        Calls that are reported as reads and writes.
     most_characters : int
-        Longer code is not looked at, and asks.
+        Longer code is not analysed, and a person is asked about it.
     seconds : float
-        What the analysis may compute. Code that needs longer asks.
+        The analysis's limit of processor time. A person is asked about code that needs more.
     expects_results : bool
-        Whether it is worth a note that nothing is assigned to `results`.
+        Whether code that assigns nothing to `results` gets a note.
 
     Raises
     ------
     ValueError
-        If an outcome is none of the three, or a bound is not positive.
+        If an outcome is none of the three, or a limit is not positive.
     """
 
     outcomes: Mapping[str, AnalysisOutcome | str] = field(default_factory=dict)
@@ -164,7 +164,7 @@ class AnalysisSettings:
             AnalysisOutcome(outcome)
 
     def outcome_of(self, code: str) -> AnalysisOutcome:
-        """Return what the table makes of a finding's code. What could not be looked at is never allowed."""
+        """Return the table's outcome for a finding's code. What could not be analysed is never allowed."""
         table = {**DEFAULT_OUTCOMES, **self.outcomes}
         outcome = AnalysisOutcome(table[max((begin for begin in table if code.startswith(begin)), key=len)])
         is_unknown = code in (NOT_ANALYSED, NO_RUFF) and outcome is AnalysisOutcome.ALLOW
@@ -173,16 +173,16 @@ class AnalysisSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Analysis:
-    """What was found in a piece of code.
+    """The result of the analysis of a piece of code.
 
     Parameters
     ----------
     findings : tuple of Finding
-        By line.
+        The findings, by line.
     outcome : AnalysisOutcome
-        The strictest that the table has for one of them; ``allow`` if there are none.
+        The strictest outcome of any of them in the table; ``allow`` if there are none.
     reason : str
-        What decided the outcome, for people.
+        What determined the outcome, for people.
     """
 
     findings: tuple[Finding, ...] = ()
@@ -191,7 +191,7 @@ class Analysis:
 
     @classmethod
     def of(cls, findings: Iterable[Finding], settings: AnalysisSettings) -> Analysis:
-        """Return what the settings make of findings."""
+        """Return the analysis that follows from findings and settings."""
         ordered = tuple(sorted(set(findings), key=lambda found: (found.line, found.column, found.code, found.message)))
         outcomes = [settings.outcome_of(found.code) for found in ordered]
         outcome = max(outcomes, key=lambda each: each.strictness, default=AnalysisOutcome.ALLOW)
@@ -201,5 +201,5 @@ class Analysis:
 
     @property
     def syntax_error(self) -> Finding | None:
-        """Why the code is no Python; ``None`` if it is."""
+        """Why the code is not valid Python; ``None`` if it is."""
         return next((found for found in self.findings if found.code == SYNTAX_ERROR), None)

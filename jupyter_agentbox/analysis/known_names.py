@@ -1,4 +1,4 @@
-"""Names that the analysis knows: of modules, functions, attributes and commands, and what each of them can do."""
+"""The names that the analysis knows: modules, functions, attributes and commands, and what each of them can do."""
 
 from __future__ import annotations
 

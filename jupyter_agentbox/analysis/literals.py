@@ -18,7 +18,7 @@ _NOT_GIVEN: Final = object()
 
 
 def _plain(node: ast.expr) -> Any:
-    """Return the value of a literal; a mark of its own if it is none, or no JSON."""
+    """Return the value of a literal; a special marker if it is not one, or not JSON."""
     match node:
         case ast.Constant(value=str() | int() | float() | None as value):
             return value
@@ -52,7 +52,7 @@ def is_same(one: Any, other: Any) -> bool:
 
 
 def agrees(node: ast.expr, value: JsonValue) -> bool:
-    """Whether an expression may have a value: each plain part of it has that part."""
+    """Whether an expression may have a value: each literal part of it equals that part of the value."""
     match node:
         case ast.Dict(keys=keys, values=values) if (names := text_keys(keys)) is not None:
             found = dict(zip(names, values, strict=True))
@@ -72,18 +72,18 @@ def agrees(node: ast.expr, value: JsonValue) -> bool:
 
 
 def text_keys(keys: Sequence[ast.expr | None]) -> list[str] | None:
-    """Return the keys of a dict; `None` if one is no plain text."""
+    """Return the keys of a dict; `None` if one is not a string literal."""
     texts = [key.value for key in keys if isinstance(key, ast.Constant) and isinstance(key.value, str)]
     return texts if len(texts) == len(keys) else None
 
 
 def has_star(items: Sequence[ast.expr]) -> bool:
-    """Whether one of the items stands for several, as in `[*rows]`."""
+    """Whether one of the items is unpacked, as in `[*rows]`."""
     return any(isinstance(each, ast.Starred) for each in items)
 
 
 def source_of(value: JsonValue, *, like: str) -> str:
-    """Return a value as Python source, with the quotes of the text that it replaces."""
+    """Return a value as Python source, with the kind of quotes of the text that it replaces."""
     quotes = re.match(r"\w{0,2}(\"\"\"|'''|\"|')", like)
     text = _render(value, quotes[1] if quotes else '"')
     if len(text) > LONGEST:
@@ -105,7 +105,7 @@ def _render(value: JsonValue, quotes: str) -> str:
 
 
 def _quoted(value: str, quotes: str) -> str:
-    """Return a text as a literal: what is not printable is escaped, and nothing in it ends the literal."""
+    """Return a text as a literal in which unprintable characters are escaped, and nothing ends the literal early."""
     if len(quotes) > 1 and ("\n" not in value or _CHANGED_LINE.search(value)):
         quotes = quotes[0]
     is_long = len(quotes) > 1

@@ -1,4 +1,4 @@
-"""What ruff finds. Nothing in the code, beside it, or in the environment can tell it to look away."""
+"""Findings by ruff. Nothing in the code, beside it, or in the environment can make it overlook something."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ MISSING: Final = (
 
 
 class RuffError(Exception):
-    """Ruff could not look at the code."""
+    """Ruff could not check the code."""
 
 
 def find_ruff() -> str | None:
     """Return the path of ruff in this Python's environment; ``None`` if it is not installed.
 
-    It is not looked for on the search path, in the home directory, nor by importing its package: a kernel may be able
-    to write there. In an environment's own directory no sandboxed kernel can.
+    It is not looked for on the search path or in the home directory, nor by importing its package: a kernel may be able
+    to write there. No sandboxed kernel can write to an environment's own directory.
     """
     name = "ruff.exe" if sys.platform == "win32" else "ruff"
     path = Path(sysconfig.get_path("scripts")) / name
@@ -37,12 +37,12 @@ def find_ruff() -> str | None:
 
 
 def diagnostics(ruff: str, text: str) -> Sequence[dict[str, Any]]:
-    """Return what ruff says of a program that has no comments.
+    """Return ruff's diagnostics for a program without comments.
 
     Raises
     ------
     RuffError
-        If it does not answer, or not with what it should.
+        If it does not answer, or not as expected.
     """
     version = f"py{sys.version_info.major}{sys.version_info.minor}"
     command = (

@@ -1,4 +1,4 @@
-"""The code as the kernel will run it: after IPython's own transformation, and without comments."""
+"""The code as the kernel will run it: after IPython's transformation, and without comments."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _ASSIGNMENT: Final = re.compile(r"\s*=[^=]")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """A piece of code in the forms that are looked at.
+    """A piece of code in the forms that are analysed.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ class Source:
     tree : ast.Module
         Its syntax tree.
     plain : str
-        A program with the same syntax tree that has no comments, so that none can tell a linter to look away.
+        A program with the same syntax tree and without comments, so that none can silence a linter.
     lines : tuple of int
         For each line of `text`, the line of the original code, from 1.
     is_in_place : bool
@@ -49,7 +49,7 @@ class Source:
     is_in_place: bool
 
     def line(self, number: int) -> int:
-        """Return the line of the original code for a line of `text`."""
+        """Return the original line of a line of `text`."""
         return self.lines[min(max(number, 1), len(self.lines)) - 1] if self.lines else 1
 
     @property
@@ -63,7 +63,7 @@ class Source:
 
 @cache
 def magic_words() -> frozenset[str]:
-    """Return the names that IPython takes for commands without a ``%``: line magics and aliases of programs."""
+    """Return the names that IPython accepts as commands without a ``%``: line magics and aliases of programs."""
     classes = [each for each in vars(magics).values() if isinstance(each, type) and issubclass(each, Magics)]
     registered = (getattr(each, "magics", {}).get("line", {}) for each in classes)
     aliases = (name for name, _ in default_aliases())
@@ -76,9 +76,9 @@ def read(code: str) -> Source:
     Raises
     ------
     SyntaxError
-        If it is no Python, nor what IPython makes Python of.
+        If it is neither Python nor something that IPython turns into Python.
     ValueError, RecursionError, MemoryError
-        If Python refuses it for another reason: a null character, too deep a nesting.
+        If Python refuses it for another reason, such as a null character or too deep a nesting.
     """
     # Python ends lines at a lone carriage return, too. What reads it later should see the same lines.
     code = code.replace("\r\n", "\n").replace("\r", "\n")
@@ -96,9 +96,9 @@ def read(code: str) -> Source:
 
 
 def unseen_characters(code: str) -> Iterator[tuple[int, int, str]]:
-    """Yield line and column, from 1, and the name of each character that is not seen or turns the line around.
+    """Yield line and column, from 1, and the name of each character that is invisible or reorders the line.
 
-    Also in comments and strings, and a lone carriage return, at which a line ends for Python and for few editors.
+    Comments and strings count, and so does a lone carriage return, which ends a line for Python but for few editors.
     """
     for number, line in enumerate(code.replace("\r\n", "\n").split("\n"), 1):
         for column, character in enumerate(line, 1):
@@ -107,7 +107,7 @@ def unseen_characters(code: str) -> Iterator[tuple[int, int, str]]:
 
 
 def without_comments(text: str) -> str | None:
-    """Return code with blanks in the place of its comments; ``None`` if Python's tokenizer does not know them."""
+    """Return code with blanks in place of its comments; ``None`` if Python's tokenizer cannot find them."""
     lines = text.split("\n")
     try:
         for token in tokenize.generate_tokens(io.StringIO(text, newline="\n").readline):
@@ -127,7 +127,7 @@ def _shape(text: str) -> str | None:
 
 
 def _lines(code: str, text: str) -> tuple[int, ...]:
-    """Find, for each line of `text`, the one that it was made of: the next equal one, or the next one."""
+    """Find, for each line of `text`, the original line that it was made from: the next equal one, or the next one."""
     before = [line.strip() for line in code.split("\n")]
     places: list[int] = []
     at = 0

@@ -1,6 +1,6 @@
-"""Our own pass over the syntax tree, for what no linter has: what code reaches without naming it, and what it does.
+"""A pass over the syntax tree for what no linter finds: what code reaches without naming it, and what it does.
 
-It goes by names. Code that wants around it finds a way, which is why what hides names is itself a finding.
+It goes by names. Code that tries to evade it finds a way, which is why code that hides names is itself a finding.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _ANY: Final = "*"
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Something in the syntax tree: what it is, and where in the transformed code, lines from 1, columns from 0."""
+    """A node of the syntax tree that is a finding; line (from 1) and column (from 0) are in the transformed code."""
 
     code: str
     message: str
@@ -44,14 +44,14 @@ class Place:
 
 
 def places(tree: ast.Module, domains: Iterable[DomainCalls] = ()) -> list[Place]:
-    """Return what our own pass finds in a module.
+    """Return what the pass finds in a module.
 
     Parameters
     ----------
     tree : ast.Module
         The code, after IPython's transformation.
     domains : iterable of DomainCalls
-        Calls that are named as reads and writes.
+        Calls that are reported as reads and writes.
     """
     nodes = list(ast.walk(tree))
     walk = _Pass(_imported_names(nodes), tuple(domains), frozenset(_shell_names(nodes)))
@@ -65,7 +65,7 @@ def places(tree: ast.Module, domains: Iterable[DomainCalls] = ()) -> list[Place]
 
 
 class _Pass:
-    """Looks at nodes one by one; `aliases` has the dotted name for each name that an import binds."""
+    """Visits nodes one by one; `aliases` has the dotted name for each name that an import binds."""
 
     def __init__(
         self, aliases: Mapping[str, str], domains: tuple[DomainCalls, ...], shell_names: frozenset[int]
@@ -140,7 +140,7 @@ class _Pass:
                 yield _tool_call(name, node)
 
     def _dotted(self, node: ast.expr) -> str:
-        """Return the name of an expression, imports resolved; what is no name begins with a star."""
+        """Return the name of an expression, imports resolved; what is not a name begins with a star."""
         parts: list[str] = []
         while isinstance(node, ast.Attribute):
             parts.append(node.attr)
@@ -155,9 +155,9 @@ class _Pass:
 
 
 def _imported_names(nodes: Iterable[ast.AST]) -> dict[str, str]:
-    """Return the dotted name for each name that an import binds, or an assignment of one that does.
+    """Return the dotted name of each name that is bound by an import, or by an assignment from such a name.
 
-    `tools` is taken for ours where the code does not say what it is: earlier code in the kernel has imported it.
+    If the code does not say what `tools` is, it is assumed to be this package's: earlier code may have imported it.
     """
     names = {} if any(_binds_tools(node) for node in nodes) else {"tools": TOOLS[0]}
     assigned: list[tuple[str, ast.expr]] = []
@@ -211,7 +211,7 @@ def _shell_names(nodes: Iterable[ast.AST]) -> Iterator[int]:
 
 
 def _entry(dotted: str) -> tuple[str, str] | None:
-    """Return what is known of a dotted name, or of what it belongs to."""
+    """Return what is known about a dotted name, or about what it belongs to."""
     parts = dotted.split(".")
     for length in range(len(parts), 0, -1):
         if ".".join(parts[:length]) in UNKNOWN_BELOW:
@@ -273,7 +273,7 @@ def _quoted(node: ast.Call, index: int) -> str:
 
 
 def _literal(node: ast.Call, index: int) -> str | None:
-    """Return an argument that is a string as it stands."""
+    """Return the value of an argument that is a string literal."""
     argument = node.args[index] if len(node.args) > index else None
     return argument.value if isinstance(argument, ast.Constant) and isinstance(argument.value, str) else None
 

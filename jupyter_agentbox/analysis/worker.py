@@ -1,7 +1,7 @@
-"""Looks at code in a process of its own, which can be ended whatever the code makes Python's parser do.
+"""Analyses code in a separate process, which can be killed whatever the code makes Python's parser do.
 
-It reads requests and writes answers, a line of JSON each. It ends itself when it computes longer for a request
-than it may, and when its standard input closes.
+It reads requests and writes answers, one line of JSON each. It ends when it computes for longer than a request may
+take, and when its standard input closes.
 """
 
 from __future__ import annotations

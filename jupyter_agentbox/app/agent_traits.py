@@ -1,4 +1,4 @@
-"""The settings of agents, and the values that are made of them."""
+"""The settings of agents, and the values that are made from them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class AgentTraits(HasTraits):
-    """What an administrator or a user sets of agents, as ``c.AgentBoxApp.agent_…``."""
+    """The settings of agents, which an administrator or a user sets as ``c.AgentBoxApp.agent_…``."""
 
     agent_model = Unicode(
         help=(
@@ -98,7 +98,7 @@ class AgentTraits(HasTraits):
     ).tag(config=True)
 
     def agent_settings(self, *, database_url: str, journal_mode: JournalMode, tenant: str | None) -> AgentSettings:
-        """Return what agents are built of: these settings, and the database that all of the server has."""
+        """Return what agents are built from: these settings, and the database that the whole server uses."""
         from jupyter_agentbox import agent_composition  # noqa: PLC0415
         from jupyter_agentbox.agents.threads.limits import TurnLimits  # noqa: PLC0415
 

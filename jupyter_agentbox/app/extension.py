@@ -272,11 +272,11 @@ class AgentBoxApp(ServerTraits, McpTraits, AgentTraits, ExtensionApp):
         return self.agent_settings(database_url=self.database_url, journal_mode=self.journal(), tenant=self._tenant())
 
     def _observe_askers(self, settings: dict[str, Any]) -> None:
-        """Have connections to kernels note who sends code."""
+        """Make the connections to kernels record who sends code."""
         settings[_CONNECTION_CLASS] = observed(settings[_CONNECTION_CLASS], self._askers)
 
     def _check_deciders(self) -> None:
-        """Say in the log if the Hub is set up so that nobody can decide."""
+        """Log a warning if the Hub is set up so that nobody can decide."""
         if Deciders(self.deciders) is Deciders.SCOPE and hub_auth_of(self._server()) is not None:
             why = why_no_scope_reaches_browsers(os.environ)
             if why:
@@ -291,15 +291,15 @@ class AgentBoxApp(ServerTraits, McpTraits, AgentTraits, ExtensionApp):
         )
 
     def _owner(self, _call: ToolCall | None) -> Person:
-        """Return whose calls run here, for rules: the user of JupyterHub whose server this is."""
+        """Return the owner of the calls that run here, for rules: the JupyterHub user whose server this is."""
         return Person(groups=self._hub_groups.known)
 
     def _tenant(self) -> str | None:
-        """Return the user of JupyterHub whose server this is."""
+        """Return the JupyterHub user whose server this is."""
         return None if hub_auth_of(self._server()) is None else os.environ.get("JUPYTERHUB_USER")
 
     def _kernel_environment(self, settings: Settings, environment: Mapping[str, str]) -> dict[str, str]:
-        """Return what of the server's environment its kernels get."""
+        """Return the part of the server's environment that its kernels get."""
         project = () if settings.project is None else (settings.project / project_servers.FILE_NAME,)
         return without_credentials(
             environment,
@@ -312,7 +312,7 @@ class AgentBoxApp(ServerTraits, McpTraits, AgentTraits, ExtensionApp):
         return Welcome(server_version=__version__, url=self._public_url())
 
     def _public_url(self) -> str:
-        """Return where people find this server, without a token: only the path where the host is not known."""
+        """Return the URL at which people find this server, without a token; only its path if the host is unknown."""
         server = self._server()
         url = server.custom_display_url or os.environ.get("JUPYTERHUB_PUBLIC_URL")
         if not url:

@@ -1,7 +1,7 @@
-"""Lets an interrupt stop a Jupyter server in order where the server has no terminal.
+"""Makes an interrupt stop a Jupyter server cleanly if the server has no terminal.
 
-Jupyter Server handles SIGINT only if it can ask "Shut down this server?". Otherwise Python's own handler breaks off the
-event loop: extensions are not stopped, and the next start finds the requests and calls that were left open. JupyterHub
+Jupyter Server handles SIGINT only if it can ask "Shut down this server?". Otherwise Python's own handler aborts the
+event loop: extensions are not stopped, and the next start finds requests and calls that were left open. JupyterHub
 stops its users' servers with SIGINT.
 """
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def stop_on_interrupt(server: ServerApp) -> None:
     """Stop the server on SIGINT as on SIGTERM, unless somebody handles SIGINT already.
 
-    A second SIGINT breaks off what the first one began.
+    A second SIGINT aborts what the first one began.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The settings of MCP servers, and the values that are made of them."""
+"""The settings of MCP servers, and the values that are made from them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from jupyter_agentbox.paths import added_servers_path
 
 
 class McpTraits(HasTraits):
-    """What an administrator or a user sets of MCP servers, as ``c.AgentBoxApp.mcp_…``."""
+    """The settings of MCP servers, which an administrator or a user sets as ``c.AgentBoxApp.mcp_…``."""
 
     mcp_config_path = Unicode(
         help="The path of the file that lists the MCP servers. Default: mcp.json in Jupyter's configuration directory."
@@ -80,11 +80,11 @@ class McpTraits(HasTraits):
         return str(Path(jupyter_config_dir()) / "mcp.json")
 
     def added_servers(self) -> Path | None:
-        """Return the file of servers that programs may add; none where somebody chose another `mcp_config_path`."""
+        """Return the file of servers that programs may add; ``None`` if `mcp_config_path` was set."""
         return added_servers_path() if self.mcp_config_path == self._default_mcp_config_path() else None
 
     def server_limits(self, could_write: Callable[[Path], bool]) -> ServerLimits:
-        """Return what MCP servers may take, and start them where no sandboxed kernel could write."""
+        """Return the limits of MCP servers, which are started where no sandboxed kernel could write."""
         return ServerLimits(
             start_timeout=self.mcp_start_timeout,
             call_timeout=self.mcp_call_timeout,

@@ -1,4 +1,4 @@
-"""The agents of this server's notebooks, put together when one is first used: most servers never need them."""
+"""The agents of this server's notebooks, created when one is first used: most servers never need them."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ class NotebookAgents:
     Parameters
     ----------
     server : ServerApp
-        Has the kernels and the notebooks.
+        The server with the kernels and the notebooks.
     box : AgentBox
         The parts of this server.
     requests : TurnRequests
-        What agents' turns asked for.
+        The requests of agents' turns.
     announcer : EventAnnouncer
         Tells pages of threads that changed.
     settings : callable
-        Returns what was set of agents. Called at the first use.
+        Returns the settings of agents. Called at the first use.
     context : str
-        What agents may read of a notebook.
+        How much of a notebook agents may read.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class NotebookAgents:
         Raises
         ------
         ThreadError
-            The server is being stopped, and they were not used before.
+            The server is stopping, and they were not used before.
         """
         from jupyter_agentbox import agent_composition  # noqa: PLC0415  # a server that uses no agent pays nothing
 
@@ -86,7 +86,7 @@ class NotebookAgents:
         return self._threads
 
     def cell_turns(self) -> CellTurns:
-        """Return what works on the turns of cells."""
+        """Return the manager of cells' turns."""
         from jupyter_agentbox import agent_composition  # noqa: PLC0415  # as above
 
         if self._cell_turns is None:
@@ -101,22 +101,22 @@ class NotebookAgents:
         return self._cell_turns[0]
 
     def turn_of(self, kernel_id: str) -> TurnRef | None:
-        """Return the turn that an agent works on in a kernel; ``None`` if none does."""
+        """Return the turn on which an agent is working in a kernel; ``None`` if there is none."""
         return self._cell_turns[0].turn_of(kernel_id) if self._cell_turns is not None else None
 
     async def follow_rename(self, old_path: str, new_path: str) -> None:
-        """Note that a notebook has another name: threads of earlier servers belong to it, too."""
+        """Note that a notebook was renamed; threads of earlier servers move with it, too."""
         if not self._is_stopping:
             await self.threads().follow_rename(old_path, new_path)
 
     async def stop(self) -> None:
-        """Interrupt the turns: what they wait for is withdrawn, and recorded. None begins any more."""
+        """Interrupt the turns; withdraw and record what they wait for. No further turn begins."""
         self._is_stopping = True
         if self._threads is not None:
             await self._threads.aclose()
 
     def close(self) -> None:
-        """End what looks at code, when nothing asks it any more."""
+        """End the analysis of code, once nothing needs it any more."""
         if self._cell_turns is not None:
             self._cell_turns[1].close()
 

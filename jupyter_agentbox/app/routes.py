@@ -1,4 +1,4 @@
-"""Every address of the REST API, from the resources that answer there."""
+"""Every route of the REST API, with the resource that answers there."""
 
 from __future__ import annotations
 

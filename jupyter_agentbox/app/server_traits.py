@@ -1,4 +1,4 @@
-"""The settings of the server: who decides, what is kept and recorded, what kernels and pages may do."""
+"""The settings of the server: who decides, what is kept and recorded, and what kernels and pages may do."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from jupyter_agentbox.storage.retention import RetentionLimits
 
 
 class ServerTraits(HasTraits):
-    """What an administrator or a user sets as ``c.AgentBoxApp.…``, but for MCP servers and agents."""
+    """The settings ``c.AgentBoxApp.…``, except those of MCP servers and agents."""
 
     approval_timeout = Float(
         600.0,
@@ -270,13 +270,13 @@ class ServerTraits(HasTraits):
         return "delete" if self.journal_mode == "delete" else "wal"
 
     def retention_limits(self) -> RetentionLimits:
-        """Return what the database keeps of finished requests."""
+        """Return how long the database keeps finished requests, and how many."""
         return RetentionLimits(
             days=self.history_days, bytes=self.history_bytes, long_arguments=self.long_arguments_bytes
         )
 
     def audit_settings(self) -> AuditSettings:
-        """Return where records go that leave this server, and what they say."""
+        """Return where records are sent outside this server, and what they contain."""
         return AuditSettings(
             sinks=tuple(self.audit_sinks),
             when_down=WhenDown(self.audit_when_down),

@@ -1,4 +1,4 @@
-"""What a request does, and since when, in words."""
+"""What a request is doing, and since when, in words."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _RUNNING: Final = "running"
 
 
 class Activity:
-    """What one request does.
+    """What one request is doing.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ class Activity:
         self._behind: Activity | None = None
 
     def __str__(self) -> str:
-        """Say what it does and since when; of a request that waits for another one, what that one does."""
+        """Return what it is doing and since when; for a request that waits for another one, what that one is doing."""
         if self._behind is not None:
             return f"{self._lasting()}, which has been {self._behind}; call the tool `reset` to end it"
         return self._lasting()
@@ -50,26 +50,26 @@ class Activity:
         self._do(_RUNNING, self._now())
 
     def wait_for_decision(self, key: Hashable, what: str) -> None:
-        """Wait for a decision, too.
+        """Note that it also waits for a decision.
 
         Parameters
         ----------
         key : hashable
-            Stands for the decision; one that is known changes nothing.
+            Identifies the decision; a known key changes nothing.
         what : str
-            What is to be decided.
+            What must be decided.
         """
         if key not in self._decisions:
             self._decisions[key] = (what, self._now())
             self._on_change()
 
     def decided(self, key: Hashable) -> None:
-        """Wait for a decision no longer; one that is not known changes nothing."""
+        """Note that it no longer waits for a decision; an unknown key changes nothing."""
         if self._decisions.pop(key, None) is not None:
             self._on_change()
 
     def decisions(self) -> list[Hashable]:
-        """Return the keys of the decisions that it waits for."""
+        """Return the keys of the decisions for which it waits."""
         return list(self._decisions)
 
     def _do(self, doing: str, since: float) -> None:

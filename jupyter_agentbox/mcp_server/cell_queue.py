@@ -1,9 +1,9 @@
-"""The cells of one kernel: they run one after the other, and those that wait can say for what.
+"""The cells of one kernel: they run one after the other, and a waiting cell can tell what it waits for.
 
-A client may give up on a request without a word: Codex sends no cancellation when its user interrupts it, nor when its
-own time limit is over. Nothing on the connection shows that: it stays open, and answers pings. The cell runs on then,
-and the client's next request would wait behind it until the client gives up on that one, too. So a request that has
-waited for long is answered, and its answer says what holds the kernel and how to go on.
+A client may give up on a request silently: Codex sends no cancellation when its user interrupts it, nor when its own
+time limit has passed. Nothing on the connection shows that: it stays open, and answers pings. The cell then goes on
+running, and the client's next request would wait behind it until the client gives up on that one, too. So a request
+that has waited too long gets an answer, which says what keeps the kernel busy and how to go on.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ class Turn:
     Parameters
     ----------
     activity : Activity
-        Of its request.
+        What its request is doing.
     came_at : float
-        When it came, in seconds.
+        When it arrived, in seconds.
     """
 
     def __init__(self, activity: Activity, came_at: float) -> None:
@@ -42,12 +42,12 @@ class Turn:
 
 
 class CellQueue:
-    """Lets the cells of one kernel run in the order in which they came.
+    """Lets the cells of one kernel run in the order in which they arrived.
 
     Parameters
     ----------
     busy_timeout : float
-        Seconds that a cell waits for one and the same earlier cell, if they were not sent together.
+        Seconds that a cell waits for any single earlier cell, if they were not sent together.
     now : callable
         Returns the time in seconds, as `asyncio.loop.time` does.
     """
@@ -64,7 +64,7 @@ class CellQueue:
         Raises
         ------
         SessionError
-            If the kernel was reset meanwhile, or the wait was too long; nothing ran.
+            If the kernel was reset in the meantime, or the wait was too long; nothing ran.
         """
         turn = Turn(activity, self._now())
         self._turns.append(turn)
@@ -78,7 +78,7 @@ class CellQueue:
             self._tell()
 
     def lose(self) -> None:
-        """End all that wait, and mark the one that runs: the kernel is gone."""
+        """End all cells that wait, and mark the running one: the kernel is gone."""
         for turn in self._turns:
             turn.is_lost = True
         self._tell()
@@ -96,7 +96,7 @@ class CellQueue:
             raise SessionError(WAS_RESET)
 
     def _left(self, turn: Turn, ahead: Turn) -> float | None:
-        """Return the seconds that a cell waits for the one that runs; ``None`` for as long as that takes."""
+        """Return how many seconds a cell waits for the running one; ``None`` for as long as it takes."""
         if turn.came_at - ahead.came_at <= _TOGETHER * self._busy_timeout:
             return None
         return max(turn.came_at, ahead.began_at) + self._busy_timeout - self._now()

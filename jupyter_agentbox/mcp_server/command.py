@@ -30,8 +30,8 @@ _SIGNALS: Final = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", 
 def main(settings: CodeServerSettings) -> int:
     """Serve until the client closes standard input, and return the exit code.
 
-    Nothing but the protocol is written to standard output: while the server runs, the SDK leads all else to standard
-    error.
+    Only the protocol is written to standard output: while the server runs, the SDK redirects everything else to
+    standard error.
     """
     logging.basicConfig(stream=sys.stderr, level=settings.log_level, format="%(levelname)s %(name)s: %(message)s")
     if sys.stdin.isatty():
@@ -42,10 +42,10 @@ def main(settings: CodeServerSettings) -> int:
 
 
 class _Signals:
-    """Takes the signals: SIGINT first cancels the request that runs; all else, and a second SIGINT, ends all.
+    """Handles signals: a first SIGINT cancels the running request; a second, and any other signal, ends the server.
 
-    In a terminal, Ctrl-C reaches the client and this server, which the client started, at once. Who presses it means
-    what runs, and not a kernel with all its variables.
+    In a terminal, Ctrl-C reaches both the client and this server, which the client started. Whoever presses it wants to
+    stop what runs, and not to lose a kernel with all its variables.
 
     Parameters
     ----------
@@ -60,13 +60,13 @@ class _Signals:
         self.ended_by: int | None = None
 
     def listen(self) -> None:
-        """Take signals from now on."""
+        """Handle signals from now on."""
         for number in _SIGNALS:
             with suppress(NotImplementedError):  # on Windows
                 asyncio.get_running_loop().add_signal_handler(number, self._receive, number)
 
     async def wait(self) -> None:
-        """Wait for a signal that ends all."""
+        """Wait for a signal that ends the server."""
         await self._ended.wait()
 
     def _receive(self, number: int) -> None:

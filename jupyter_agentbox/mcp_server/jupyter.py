@@ -1,4 +1,4 @@
-"""Code in a kernel of a Jupyter server, whose calls are decided there: in its panel, with its rules and its record."""
+"""Runs code in a kernel of a Jupyter server, which decides about its calls: in its panel, with its rules and record."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ class Pending:
     Parameters
     ----------
     id : str
-        The request's.
+        The request's id.
     call : mapping
-        What it asks for, as the server's API has it.
+        The call, in the form of the server's REST API.
     """
 
     id: str
@@ -59,7 +59,7 @@ class Pending:
 
 
 async def find_jupyterlab() -> ServerAddress | None:
-    """Return the JupyterLab with agentbox that this user started last on this machine."""
+    """Return the JupyterLab with agentbox that this user started most recently on this machine."""
     for server in await asyncio.to_thread(running_servers):
         address = ServerAddress(url=server.url, token=server.token)
         api = ServerApi(address)
@@ -78,12 +78,12 @@ async def find_jupyterlab() -> ServerAddress | None:
 
 
 def server_address(url: str, token: str | None) -> ServerAddress:
-    """Return the server that an option names: its URL, also as a browser's address line or Jupyter's log shows it.
+    """Return the server that an option names by its URL, in the form of the server's log or of a browser's address bar.
 
     Raises
     ------
     SessionError
-        If it is no such URL.
+        If it is not such a URL.
     """
     try:
         parts = urlsplit(url)
@@ -129,7 +129,7 @@ class JupyterSession:
         self._connecting = asyncio.Lock()
 
     async def check(self) -> None:
-        """Make sure that calls are decided there.
+        """Make sure that the server decides about calls.
 
         Raises
         ------
@@ -207,7 +207,7 @@ class JupyterSession:
             await client.disconnect()
 
     async def _pending(self) -> Pending | None:
-        """Return what of the kernel waits for a decision; ``None`` if nothing does, or it is not known."""
+        """Return which of the kernel's requests waits for a decision; ``None`` if none does, or if that is unknown."""
         if self._client is None:
             return None
         query = {"status": "pending", "kernel_id": self._client.kernel_id, "limit": "1"}
@@ -215,7 +215,7 @@ class JupyterSession:
         return Pending(id=found[0]["id"], call=found[0]["call"]) if found else None
 
     async def _progress(self) -> list[str]:
-        """Return what the kernel's calls that run say about how far they are."""
+        """Return the progress that the kernel's running calls report."""
         if self._client is None:
             return []
         query = {"status": "approved", "kernel_id": self._client.kernel_id, "limit": str(_MOST_RUNNING)}
@@ -307,7 +307,7 @@ class _Run:
         raise AssertionError("the result comes last")
 
     async def _watch(self) -> None:
-        """Return when the time is over, which stands still while a call waits for its decision."""
+        """Return when the time is over; the clock stops while a call waits for its decision."""
         while True:
             deadline = self._budget.deadline()
             left = _LOOK if deadline is None else min(_LOOK, deadline - time.monotonic())

@@ -18,7 +18,7 @@ async def list_tools(session: CodeSession, wanted: str | None) -> JsonObject:
     Parameters
     ----------
     session : Session
-        Knows them.
+        The session with the servers.
     wanted : str or None
         A server's name; ``None`` for all.
 

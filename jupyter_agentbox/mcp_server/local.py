@@ -1,4 +1,4 @@
-"""Code in a kernel of this process, whose calls are decided by rules and through the MCP client."""
+"""Runs code in a kernel of this process, whose calls are decided by rules and through the MCP client."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ def open_local_session(settings: CodeServerSettings, images_dir: Path) -> LocalS
 
 
 class _Run:
-    """One cell that runs, and the questions about its calls."""
+    """A running cell, and the questions about its calls."""
 
     def __init__(self, executor: CodeExecutor, cell: CellRequest) -> None:
         self._executor = executor
@@ -214,7 +214,7 @@ class _Run:
 
 
 async def _ask(asker: Asker, question: Question, request: ApprovalRequest) -> None:
-    """Put a question, and answer the request with what was said, unless it ends by itself before."""
+    """Ask a question and decide the request by the answer, unless the request ends first."""
     asking = asyncio.ensure_future(asker.ask(question))
     settled = asyncio.ensure_future(request.response())
     try:

@@ -1,4 +1,4 @@
-"""Reports to an MCP client, while its request runs, what the request does and what its tools say."""
+"""Reports to an MCP client, while its request runs, what the request is doing and what its tools report."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ class ProgressReporter:
         self.activity = Activity(self._change)
 
     def report(self, message: str) -> None:
-        """Pass on, once, what a tool or an MCP server says. Of a flood, the latest."""
+        """Pass on a message of a tool or an MCP server once; if there are many, only the latest."""
         self._reports.append(message)
         self._changed.set()
 
     def finish(self) -> None:
-        """Let `run` end, after it has sent the reports that there are."""
+        """Let `run` end after it has sent the remaining reports."""
         self._over.set()
         self._changed.set()
 

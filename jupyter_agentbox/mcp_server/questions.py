@@ -1,4 +1,4 @@
-"""What a person is asked through the MCP client, and how the answer is read."""
+"""The questions that a person is asked through the MCP client, and how the answers are read."""
 
 from __future__ import annotations
 
@@ -45,14 +45,14 @@ _CLOSED: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """Something that a person is to decide.
+    """Something that a person must decide.
 
     Parameters
     ----------
     headline : str
-        What it is about; ours.
+        What it is about, in this package's own words.
     facts : mapping
-        What would run, all of it. Untrusted.
+        Everything that would run. Untrusted.
     odd : sequence of LookAlike
         Letters in names and addresses that are not what they look like.
     """
@@ -63,10 +63,10 @@ class Question:
 
     @property
     def text(self) -> str:
-        """The question as text that holds nothing invisible.
+        """The question as text that contains nothing invisible.
 
-        What is not ours is indented by four spaces, line by line: no line of it can pass for one of ours, and a client
-        that renders Markdown shows it as it is, with no link and no image.
+        Every line of untrusted text is indented by four spaces: it cannot pass for one of this package's own lines, and
+        a client that renders Markdown shows it verbatim, without links and images.
         """
         shown = visible(json.dumps(self.facts, indent=2, ensure_ascii=False, allow_nan=True))
         quoted = "\n".join(f"    {line}" for line in shown.split("\n"))
@@ -76,16 +76,16 @@ class Question:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Consent:
-    """What a person said.
+    """A person's answer.
 
     Parameters
     ----------
     allowed : bool
         Whether it may run.
     reason : str
-        Told to the code with a rejection.
+        The reason that the code is given for a rejection.
     is_anybody_there : bool
-        Whether it was put to anybody.
+        Whether anybody was asked.
     """
 
     allowed: bool
@@ -94,15 +94,15 @@ class Consent:
 
 
 class Asker(Protocol):
-    """Puts questions to a person."""
+    """Asks a person questions."""
 
     async def ask(self, question: Question) -> Consent:
-        """Return the answer. Never raises for what a client does: what is not a clear yes is a no."""
+        """Return the answer. Never raises for what a client does: anything but a clear yes is a no."""
 
 
 @dataclass(frozen=True, slots=True)
 class Refuser:
-    """An `Asker` where there is nobody to ask.
+    """An `Asker` for when there is nobody to ask.
 
     Parameters
     ----------
@@ -113,7 +113,7 @@ class Refuser:
     reason: str
 
     async def ask(self, _question: Question) -> Consent:
-        """Say no."""
+        """Refuse."""
         return Consent(allowed=False, reason=self.reason, is_anybody_there=False)
 
 
@@ -123,7 +123,7 @@ def read_consent(action: str, content: Mapping[str, object] | None) -> Consent:
     Parameters
     ----------
     action : str
-        ``"accept"``: the form was sent; ``"decline"`` or ``"cancel"``.
+        ``"accept"`` if the form was submitted, otherwise ``"decline"`` or ``"cancel"``.
     content : mapping or None
         The form.
     """

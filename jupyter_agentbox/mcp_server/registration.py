@@ -1,4 +1,4 @@
-"""What a person is asked, through the MCP client, about a server that it wants to add."""
+"""The question that a person is asked, through the MCP client, about a server that the client wants to add."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ HOW_A_RULE_ALLOWS: Final = f"a rule allows it only if it names `{REGISTRATION}` 
 
 
 def question(arguments: Mapping[str, JsonValue]) -> Question:
-    """Return what a person is asked, given what the request shows: everything but the values of secrets."""
+    """Return the question, made from what the request shows: everything but the values of secrets."""
     configuration = arguments.get("configuration")
     is_program = isinstance(configuration, dict) and "command" in configuration
     runs = "a program on this machine" if is_program else "a server on the network"

@@ -19,11 +19,11 @@ _IMAGES: Final = ("image/png", "image/jpeg", "image/webp", "image/gif")
 
 
 def executed(done: Executed) -> CallToolResult:
-    """Return a cell's text and images; of an error, the text before it, the error, and the images before it.
+    """Return a cell's text and images; if it failed, the text before the error, the error, and the images before it.
 
-    Gemini CLI reads a text that is JSON as structured content where an answer has none, and refuses the answer if that
-    is no object. So an answer whose text is a bare number, a list or the like has structured content, an object. Others
-    have none: clients that find some give their model that only, and no image.
+    If an answer has no structured content, Gemini CLI reads a text that is JSON as if it were, and rejects the answer
+    unless that is an object. So an answer whose text is a number, a list or the like gets an object as its structured
+    content. Other answers have none: clients that find some give their model nothing else, and no image.
     """
     images = [image for bundle in done.bundles for image in _images(bundle)]
     texts = [_text(text) for text in _texts(done, has_images=bool(images))]
@@ -43,12 +43,12 @@ def told(text: str) -> CallToolResult:
 
 
 def failed(text: str) -> CallToolResult:
-    """Return an error that says what happened and what to do."""
+    """Return an error whose text says what happened and what to do."""
     return CallToolResult(content=[_text(text)], is_error=True)
 
 
 def structured(value: JsonObject) -> CallToolResult:
-    """Return a value, and the same as text."""
+    """Return a value as structured content and as text."""
     text = json.dumps(value, ensure_ascii=False).encode("utf-8", "replace").decode("utf-8")
     return CallToolResult(content=[_text(text)], structured_content=json.loads(text))
 
@@ -60,7 +60,7 @@ def _texts(done: Executed, *, has_images: bool) -> list[str]:
 
 
 def _is_misread(text: str) -> bool:
-    """Whether a text is JSON, and no object."""
+    """Whether a text is JSON but not an object."""
     if text.lstrip()[:1] not in _JSON_STARTS:
         return False
     try:

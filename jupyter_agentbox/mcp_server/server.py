@@ -1,8 +1,8 @@
-"""The MCP server: takes the clients' requests, chooses where code runs and who is asked, and answers.
+"""The MCP server: receives the clients' requests, chooses where code runs and who is asked, and answers.
 
-It speaks the versions of MCP that begin with a handshake, which every client does. In 2026-07-28 a server cannot ask
-something while a call runs: each question would end the call, to be sent again with the answer, and common clients do
-that ten times at most. A cell may ask any number of times.
+It supports the versions of MCP that begin with a handshake, as every client does. In version 2026-07-28 a server cannot
+ask anything while a call runs: each question would end the call, which the client would send again with the answer, and
+common clients do that at most ten times. A cell may ask any number of times.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class CodeServer:
     settings : CodeServerSettings
         How code runs, and who is asked.
     open_local : callable
-        Makes the session in which code runs here; gets the settings and the directory of images.
+        Creates the session in which code runs here, from the settings and the directory for images.
     """
 
     def __init__(
@@ -90,7 +90,7 @@ class CodeServer:
         return results.failed(_ENDING if self._is_ending else _INTERRUPTED)
 
     def build(self) -> Server[Any]:
-        """Return the server in the terms of the SDK."""
+        """Return the server as an object of the SDK."""
         server: Server[Any] = Server(
             "jupyter-agentbox",
             version=__version__,
@@ -103,16 +103,16 @@ class CodeServer:
         return server
 
     async def aclose(self) -> None:
-        """Interrupt what runs, and end the kernel and the MCP servers. What is asked from now on is refused."""
+        """Interrupt what runs, and end the kernel and the MCP servers. Later requests are refused."""
         if self._closing is None:
             self._closing = asyncio.ensure_future(self._close())
         # What ends our caller, a client that breaks off, does not end this.
         await asyncio.shield(self._closing)
 
     def interrupt(self) -> bool:
-        """Cancel the request that runs: the first of those that have no answer yet. Say whether there is one.
+        """Cancel the running request, the first one without an answer; return whether there is one.
 
-        One that is being cancelled counts: where Ctrl-C reaches the client too, its own word may have come before.
+        One that is being cancelled counts: where Ctrl-C also reaches the client, its cancellation may arrive first.
         """
         first = next((task for task in self._tasks if not task.cancelling()), None)
         if first is not None:
@@ -217,7 +217,7 @@ class CodeServer:
             raise SessionError(_ENDING)
 
     async def _can_move(self) -> bool:
-        """Whether nobody could be asked so far, and there is a JupyterLab by now."""
+        """Whether there was nobody to ask so far, and there is a JupyterLab now."""
         if self._refusal is None or self._settings.approver is not Approver.AUTO or self._settings.only_local():
             return False
         return await find_jupyterlab() is not None
@@ -239,7 +239,7 @@ class CodeServer:
         return self._open_here()
 
     async def _open_found(self) -> CodeSession:
-        """Return a session in a running JupyterLab; without one, here, with nobody to ask."""
+        """Return a session in a running JupyterLab; if none runs, one here with nobody to ask."""
         if given := self._settings.only_local():
             why = f"JupyterLab is not asked, because of {', '.join(given)}"
         elif (address := await find_jupyterlab()) is not None:
@@ -287,7 +287,7 @@ class CodeServer:
         return self._settings.working_dir.resolve() if self._settings.working_dir is not None else None
 
     def _images_dir(self) -> Path:
-        """Return where images are written; without the option, a directory that goes with us."""
+        """Return the directory for images; without the option, one that is removed with this server."""
         if self._settings.images_dir is not None:
             return self._settings.images_dir
         if self._images is None:
@@ -303,7 +303,7 @@ class _Elicitor:
     session : ServerSession
         Sends the question.
     request_id : str, int or None
-        The request that it belongs to.
+        The request to which it belongs.
     one : asyncio.Lock
         Held while a question is open: a person answers one at a time.
     """
@@ -314,7 +314,7 @@ class _Elicitor:
         self._one = one
 
     async def ask(self, question: Question) -> Consent:
-        """Put the question."""
+        """Ask the question."""
         async with self._one:
             try:
                 result = await self._session.elicit_form(question.text, dict(FORM), self._request_id)
@@ -332,7 +332,7 @@ def _can_elicit(capabilities: ClientCapabilities | None) -> bool:
 
 
 async def _refuse_modern(ctx: ServerRequestContext[Any], call_next: CallNext) -> Any:
-    """Tell a client of 2026-07-28 which versions there are; it takes one of them, or says why it cannot."""
+    """Tell a client of version 2026-07-28 the supported versions; it chooses one, or says why it cannot."""
     meta = (ctx.params or {}).get("_meta")
     if isinstance(meta, Mapping) and _MODERN in meta and ctx.method != "initialize":
         supported = list(HANDSHAKE_PROTOCOL_VERSIONS)

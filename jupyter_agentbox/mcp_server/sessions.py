@@ -1,4 +1,4 @@
-"""Where code runs: what both places, this process and a Jupyter server, have in common."""
+"""Sessions in which code runs: what those in this process and those on a Jupyter server have in common."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class SessionError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Executed:
-    """What became of a cell.
+    """The result of a cell.
 
     Parameters
     ----------
@@ -28,7 +28,7 @@ class Executed:
     bundles : sequence of dict
         Its rich outputs, MIME type to data, up to its error if there was one.
     error : str or None
-        Why it did not run to its end, with the kernel's traceback.
+        Why it did not finish, with the kernel's traceback; ``None`` if it did.
     """
 
     text: str = ""
@@ -38,7 +38,7 @@ class Executed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CellRequest:
-    """Code to run, and whom to tell and ask about it.
+    """Code to run, with who is asked about it and who hears of its progress.
 
     Parameters
     ----------
@@ -49,9 +49,9 @@ class CellRequest:
     asker : Asker
         Asked about its calls.
     activity : Activity
-        Keeps what it does.
+        Records what it is doing.
     report : callable
-        Gets one line of what a tool or an MCP server says while it runs.
+        Called with each line that a tool or an MCP server reports while it runs.
     """
 
     code: str
@@ -70,7 +70,7 @@ class CodeSession(Protocol):
         Raises
         ------
         SessionError
-            If there is no kernel to run it, or it is busy for too long.
+            If there is no kernel to run it, or the kernel is busy for too long.
         """
 
     async def reset(self) -> None:
@@ -90,7 +90,7 @@ class CodeSession(Protocol):
         """
 
     async def list_tools(self, server: str) -> Sequence[ToolDescription]:
-        """Return a server's tools; starts it if need be.
+        """Return a server's tools; start the server if necessary.
 
         Raises
         ------

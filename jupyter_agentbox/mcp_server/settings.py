@@ -1,4 +1,4 @@
-"""What the command line says about the MCP server."""
+"""The MCP server's settings, from the command line."""
 
 from __future__ import annotations
 
@@ -38,25 +38,25 @@ class CodeServerSettings:
     server_url : str or None
         The Jupyter server to use; ``None`` for one that runs on this machine.
     token : str or None
-        Its token; ``None`` for what its files in the runtime directory say.
+        Its token; ``None`` to read it from the server's file in the runtime directory.
     policy : Policy or None
         The rules of ``--rules``.
     timeout : float or None
-        Seconds that a cell may run, where a request does not say.
+        Seconds that a cell may run if its request does not say.
     busy_timeout : float
         Seconds that a cell waits for an earlier one, if the client did not send them together.
     working_dir, images_dir, mcp_config : Path or None
         As for `CodeExecutor`.
     approve_shell_cmds : bool
-        Whether shell commands ask.
+        Whether shell commands need approval.
     approval_timeout : float or None
         Seconds that a request waits for its decision.
     sandbox : bool
-        Whether the kernel runs in a sandbox, or not at all.
+        Whether the kernel runs in a sandbox; if it cannot, it does not run at all.
     sandbox_config : mapping, Path, str or None
         The sandbox's settings.
     log_level : str
-        Of the log, which goes to standard error.
+        The level of the log, which goes to standard error.
     """
 
     approver: Approver = Approver.AUTO
@@ -75,7 +75,7 @@ class CodeServerSettings:
     log_level: str = "WARNING"
 
     def only_local(self) -> list[str]:
-        """Return the options that were given and mean nothing to a kernel of a Jupyter server."""
+        """Return the given options that have no meaning for a kernel of a Jupyter server."""
         given = {
             "--rules": self.policy is not None,
             "--mcp-config": self.mcp_config is not None,

@@ -85,7 +85,7 @@ _ANNOTATIONS: Final = {
 
 
 def offered() -> list[Tool]:
-    """Return the tools as clients list them."""
+    """Return the tools in the form in which clients list them."""
     return [
         Tool(
             name=name,
@@ -103,7 +103,7 @@ def read_arguments(name: str, values: dict[str, Any]) -> Arguments | None:
     Raises
     ------
     SessionError
-        If they do not fit; the text names what is wrong, and repeats no value.
+        If they are invalid; the text names what is wrong, and repeats no value.
     """
     model = _MODELS.get(name)
     if model is None:

@@ -28,7 +28,7 @@ def kernelspec(python: str, *, display_name: str, config: dict[str, Any] | None 
     Parameters
     ----------
     python : str
-        The interpreter, of any environment that has ipykernel.
+        The interpreter of an environment that has ipykernel.
     display_name : str
         What the launcher shows.
     config : dict, optional
@@ -101,7 +101,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _settings(config: Any) -> SandboxSettings:
-    """Check the provisioner's settings, but for what stands in a file: that is read when a kernel starts."""
+    """Check the provisioner's settings, except those in a file, which is read when a kernel starts."""
     if isinstance(config, dict):
         config = {name: value for name, value in config.items() if name != "sandbox_config"}
     return SandboxSettings.from_mapping(config)

@@ -1,4 +1,4 @@
-"""For administrators: kernelspecs of sandboxed kernels, and no others."""
+"""For administrators: a manager that offers the kernelspecs of sandboxed kernels and no others."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from jupyter_agentbox.sandbox.server.site import is_site
 
 
 class NotAKernelError(NoSuchKernel, HTTPError):
-    """A kernel's name that does not exist here, or is refused; over HTTP, 404."""
+    """No kernelspec has this name, or it is refused; over HTTP, status 404."""
 
     def __init__(self, name: str) -> None:
         NoSuchKernel.__init__(self, name)
@@ -22,7 +22,7 @@ class NotAKernelError(NoSuchKernel, HTTPError):
 
 
 class SandboxedKernelSpecManager(KernelSpecManager):
-    """Knows the kernelspecs of the site whose kernels are started in a sandbox, and starts no others.
+    """Offers the site's kernelspecs whose kernels are started in a sandbox, and starts no others.
 
     Jupyter's own `allowed_kernelspecs` hides other kernelspecs from the list, but a request that names one starts it.
     Here a name that is not allowed does not exist. A kernel of Python itself is not supplied.

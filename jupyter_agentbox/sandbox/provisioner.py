@@ -140,7 +140,7 @@ class SandboxProvisioner(LocalProvisioner):
 
     @property
     def ended_by(self) -> KernelExit | None:
-        """Why the kernel has ended; ``None`` if it runs, or ended of its own accord. Not known once it starts anew."""
+        """Why the kernel has ended; ``None`` if it runs, or ended of its own accord. Forgotten when it starts again."""
         status = self.process.poll() if self.process is not None else None
         return (
             exit_of(status, self._backend.limit_exceeded) if self._backend is not None and status is not None else None
@@ -190,7 +190,7 @@ class SandboxProvisioner(LocalProvisioner):
         return HTTPError(_REFUSED, reason, reason=NO_SANDBOXED_KERNEL)
 
     async def send_signal(self, signum: int) -> None:
-        """Signal the kernel's process group inside. The sandbox itself is never signalled, it would end."""
+        """Signal the kernel's process group inside. The sandbox itself is never signalled: that would end it."""
         if self._backend is not None and self.process is not None:
             with suppress(ProcessLookupError):
                 self._backend.signal(signum)
@@ -229,9 +229,9 @@ class SandboxProvisioner(LocalProvisioner):
         return _Start(settings=settings, level=level, base=base, run=run, opened=opened, work=work)
 
     def _forget_start(self, manager: Any) -> None:
-        """Let the server's kernels forget this one.
+        """Remove this kernel from the server's kernels.
 
-        Jupyter keeps a kernel that could not be started as one that is being started, and then cannot end by a signal.
+        Jupyter keeps a kernel that could not be started among those that are starting, and then ignores signals to end.
         """
         pending = getattr(getattr(manager, "parent", None), "_pending_kernels", None)
         if isinstance(pending, dict):
@@ -279,19 +279,19 @@ class SandboxProvisioner(LocalProvisioner):
         return settings if self._is_of_site() else settings.within(self._ceiling())
 
     def _is_of_site(self) -> bool:
-        """Whether the kernelspec is one that the user cannot change."""
+        """Whether the user cannot change the kernelspec."""
         directory = self.kernel_spec.resource_dir
         return bool(directory) and is_site(Path(directory).absolute())
 
     def _ceiling(self) -> dict[str, Any]:
-        """Return what is set for the server: a kernelspec of the user can only tighten it."""
+        """Return what is set for the server; a user's kernelspec can only tighten it."""
         config = self.config.get("SandboxProvisioner", {})
         known = {name: value for name, value in config.items() if not isinstance(value, LazyConfigValue)}
         file = known.pop("sandbox_config", "")
         return {**known, **(self._read_file(file) if file else {})}
 
     def _with_programs(self, settings: SandboxSettings, cwd: str | None) -> SandboxSettings:
-        """Return settings whose programs are none that a kernel could have put where they are."""
+        """Return settings with programs that no kernel could have put where they are."""
         named = settings.work_dir or cwd
         now = absolute((*settings.writable, *([named] if named else [])))
         places = [*recorded(base_directory(os.environ)), *(path.resolve() for path in now)]
@@ -309,7 +309,7 @@ class SandboxProvisioner(LocalProvisioner):
         return opened.open_work_directory(Path(asked), protected, root=Path(root) if root else None)
 
     def _check_extra(self, extra: ExtraPaths) -> ExtraPaths:
-        """Return paths, if a kernelspec of the user names none in what the server hides, but what the server names."""
+        """Return the paths; refuse those of a user's kernelspec that the server hides and does not name itself."""
         ceiling = {} if self._is_of_site() else self._ceiling()
         hidden = [path.resolve() for path in absolute(ceiling.get("hidden", ()))]
         granted = [path.resolve() for name in ("readable", "writable") for path in absolute(ceiling.get(name, ()))]
@@ -332,14 +332,14 @@ class SandboxProvisioner(LocalProvisioner):
         return prefixes_of(Path(self.parent.format_kernel_cmd()[0] if self.parent else self.kernel_spec.argv[0]))
 
     def _move_channels(self, manager: Any, run: RunDirectory) -> None:
-        """Let the channels be unix sockets in the run directory, also where the last kernel had others."""
+        """Make the channels unix sockets in the run directory, even if the last kernel had others."""
         manager.cleanup_connection_file()
         manager.transport, manager.ip, manager.cache_ports = "ipc", str(run.sockets / "k"), False
         for number, name in enumerate(("shell", "iopub", "stdin", "control", "hb"), start=1):
             setattr(manager, f"{name}_port", number)
 
     def _make_backend(self, start: _Start, kwargs: dict[str, Any]) -> None:
-        """Make the sandbox that nothing runs in yet, and the kernel's environment, of Jupyter's arguments."""
+        """Make the sandbox, in which nothing runs yet, and the kernel's environment from Jupyter's arguments."""
         settings = start.settings
         manager: Any = self.parent
         spec = SandboxSpec(
@@ -387,7 +387,7 @@ class SandboxProvisioner(LocalProvisioner):
 
 
 def _emptied(run: RunDirectory | None, base: Path) -> RunDirectory:
-    """Return a run directory for the next kernel: the last one's without what that left, or a new one."""
+    """Return a run directory for the next kernel: the last kernel's, emptied, or a new one."""
     if run is not None:
         run.clear()
         return run

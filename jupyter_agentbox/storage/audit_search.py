@@ -1,8 +1,8 @@
-"""Statements that find records, and the search for words, which looks at a part of them at a time.
+"""Statements that find records, and the search for words, which reads some of them at a time.
 
-What a search asks for is in one index of its own, in the order of the list: so it is answered from there, and only the
-records of the page are read. Words are in no index. A search for them goes back through the records until its page is
-full or its time is over, and the next page goes on from there.
+Each kind of search has an index in the order of the list: the index answers it, and only the records of the page are
+read. No index contains words. A search for words goes back through the records until its page is full or its time is
+over, and the next page continues from there.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def search(connection: Connection, query: AuditQuery, read: Read) -> AuditPage:
     Raises
     ------
     ValueError
-        If the cursor is none of ours.
+        If the cursor is invalid.
     """
     statement = _keys(query, connection.dialect.name)
     if not query.words:
@@ -83,7 +83,7 @@ def _page_with_words(connection: Connection, statement: Select[Any], query: Audi
 
 
 class _Key:
-    """The place of a request in the list."""
+    """The position of a request in the list."""
 
     def __init__(self, request: ApprovalRequest) -> None:
         self.id = text_key(request.id)
@@ -106,7 +106,7 @@ def _rows(connection: Connection, keys: Sequence[Any], *conditions: ColumnElemen
 
 
 def _keys(query: AuditQuery, dialect: str) -> Select[Any]:
-    """Return the statement for the places of all records that are asked for, newest first."""
+    """Return the statement for the positions of all records that match, newest first."""
     columns = approvals.c
     statement = select(columns.id, columns.created_at).where(*_conditions(query, dialect))
     if query.since is not None:
@@ -156,7 +156,7 @@ def _names(query: AuditQuery) -> list[tuple[str, str | None]]:
 
 
 def _named(column: ColumnElement[Any], pattern: str, dialect: str) -> ColumnElement[bool]:
-    """Return the condition that a name fits a pattern."""
+    """Return the condition that a name matches a pattern."""
     if re.search(r"[*?\[]", pattern) is None:
         return column == search_key(pattern)
     key = text_key(pattern)
@@ -166,7 +166,7 @@ def _named(column: ColumnElement[Any], pattern: str, dialect: str) -> ColumnElem
 
 
 def _regex(pattern: str) -> str:
-    """Return a pattern as a regular expression of PostgreSQL's."""
+    """Return a pattern as a regular expression for PostgreSQL."""
     pieces = re.findall(r"\[!?\]?[^]]*\]|.", pattern, re.DOTALL)
     known = {"*": ".*", "?": "."}
     return "^" + "".join(known.get(one) or (_set(one) if len(one) > 1 else re.escape(one)) for one in pieces) + "$"
@@ -177,10 +177,10 @@ def _set(piece: str) -> str:
 
 
 def _may_have(word: str, dialect: str) -> ColumnElement[bool]:
-    """Return a condition that holds for every record with a word, and for few others.
+    """Return a condition that holds for every record that contains a word, and for few others.
 
-    It looks for the longest piece of the word that stands in JSON as it is, also if the word is of a call as lists show
-    it, and knows capitals of ASCII only: `ß` for `ss` is not found.
+    It searches for the longest part of the word that JSON does not escape, even if the word is from a call as lists
+    show it. It ignores the case of ASCII letters only: `ß` for `ss` is not found.
     """
     pieces = re.findall(r"[!#$%&*+\--<>-\[\]-~]+", word)
     piece = max((one for one in pieces if one != _NONE), key=len, default="")

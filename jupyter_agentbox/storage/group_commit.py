@@ -6,20 +6,19 @@ and not the number of statements, and a lone write is committed at once. ::
     event loop     a ──┐   b c d ──┐
     thread             └ commit a ─┴ commit b c d ─ …
 
-A patient write is one that nobody waits for. It waits a moment for others of its kind, and comes after what somebody
-waits for; whatever reads takes it along.
+A patient write is one that nobody waits for. It waits a moment for others of its kind, and runs after the jobs that
+somebody waits for; a read is preceded by all patient writes.
 
-Most writes only have to outlive this process; a batch in which none has to outlive the machine is not synced to the
-disk. That is done within `SYNC_DELAY`, once for all of them.
+Most writes only have to survive this process. A batch in which no write has to survive the machine is not synced to
+disk at once, but within `SYNC_DELAY`, together with others.
 
-Within a batch the writes come first, in order, in one transaction; the reads follow. If one job of a batch fails, the
-transaction is rolled back and every job gets one of its own, so that none suffers for another.
+Within a batch the writes run first, in order, in one transaction; the reads follow. If one job of a batch fails, the
+transaction is rolled back and every job gets its own transaction, so that none suffers for another.
 
-A connection to a database server is closed when nobody used it for `IDLE` seconds and nothing is due: there may be
-thousands of processes that do nothing. The next job opens it again.
+A connection to a database server is closed when nobody has used it for `IDLE` seconds and nothing is due, because there
+may be thousands of idle processes. The next job opens it again.
 
-Whatever ends the thread before `aclose` fails all that waits, and all that is asked for later: nobody waits for a
-thread that is gone.
+If anything ends the thread before `aclose`, all waiting and later jobs fail: nobody waits for a thread that is gone.
 """
 
 from __future__ import annotations
@@ -65,7 +64,7 @@ class _Ticket:
 
 @dataclass(slots=True)
 class _Gathered:
-    """What one event loop has not handed over yet."""
+    """The jobs that one event loop has not yet handed over."""
 
     urgent: list[_Ticket] = field(default_factory=list)
     patient: list[_Ticket] = field(default_factory=list)
@@ -73,7 +72,7 @@ class _Gathered:
 
 
 class GroupCommitter:
-    """Runs jobs on a database, in a thread of its own.
+    """Runs jobs on a database in a separate thread.
 
     Parameters
     ----------
@@ -122,18 +121,18 @@ class GroupCommitter:
     ) -> T:
         """Run the job in a transaction and return its result once that is committed.
 
-        The job may be run twice, the first time to no effect. It is run even if who waits for it is cancelled.
+        The job may run twice, the first time without effect. It runs even if the task that waits for it is cancelled.
 
         Parameters
         ----------
         job : callable
-            What to do.
+            The function to call.
         write : bool
             Whether it writes.
         durable : bool
-            Whether what it writes is on the disk before this returns; if not, it is within `SYNC_DELAY`.
+            Whether its changes are on disk before this returns; otherwise they are within `SYNC_DELAY`.
         patient : bool
-            Whether it waits for up to `PATIENCE`, so that all that come meanwhile cost one commit.
+            Whether it waits for up to `PATIENCE`, so that all jobs that arrive meanwhile cost one commit.
         brief : bool
             Whether others are unlikely to follow, so that the connection need not be kept for them.
 
@@ -166,7 +165,7 @@ class GroupCommitter:
         return await future
 
     async def aclose(self) -> None:
-        """Finish what was asked for, close the database and end the thread."""
+        """Finish outstanding jobs, close the database and end the thread."""
         if not self._closed:
             self._closed = True
             for loop in list(self._gathered):
@@ -210,7 +209,7 @@ class GroupCommitter:
         return StorageError(f"{self._database} cannot be used until the server is restarted: see its log")
 
     def _fail_queued(self) -> None:
-        """Fail what is in the queue, from whichever thread: it was put there while the store's thread ended."""
+        """Fail the queued jobs, from any thread: they were queued while the store's thread ended."""
         with suppress(Empty):
             while True:
                 _deliver([(ticket, self._failure()) for ticket in self._queue.get_nowait() or ()])
@@ -237,7 +236,7 @@ class GroupCommitter:
             self._on_close()
 
     def _next_batch(self) -> list[_Ticket] | None:
-        """Wait for a ticket, until something else is due, and return all that queued up; ``None`` at the end."""
+        """Wait for a job, until something else is due, and return all queued jobs; ``None`` at the end."""
         batch: list[_Ticket] = []
         try:
             tickets = self._queue.get(timeout=self._longest_wait())
@@ -256,7 +255,7 @@ class GroupCommitter:
 
     @property
     def _idle_at(self) -> float | None:
-        """When the connection is to be closed; ``None`` while it is not."""
+        """When the connection should be closed; ``None`` if it should stay open."""
         is_kept = not self._database.is_remote or not self._database.is_open or self._interval() is not None
         return None if is_kept else self._used_at + IDLE
 
@@ -319,7 +318,7 @@ class GroupCommitter:
 
 
 def _deliver(pairs: Sequence[tuple[_Ticket, Any]]) -> None:
-    """Hand the results over, in one wake-up of each event loop."""
+    """Deliver the results, waking up each event loop once."""
     loops = {ticket.loop: None for ticket, _ in pairs}
     for loop in loops:
         mine = [pair for pair in pairs if pair[0].loop is loop]

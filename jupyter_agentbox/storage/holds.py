@@ -1,4 +1,4 @@
-"""Legal holds: which records of a Hub service nobody's retention removes, who said so, and why."""
+"""Legal holds: which records of a Hub service no retention removes, who set the hold, and why."""
 
 from __future__ import annotations
 
@@ -50,22 +50,22 @@ holds: Final = Table(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hold:
-    """Records that are not removed.
+    """A hold on records, which are not removed while it lasts.
 
     Parameters
     ----------
     id : str
-        Its own.
+        Its id.
     tenant : str
-        The user whose records they are; empty for all users'.
+        The user whose records are held; empty for all users.
     since, until : datetime or None
-        Made or received from then on, and before then; ``None`` for no bound.
+        The period in which they were made or received, without `until` itself; ``None`` for no limit.
     reason : str
-        Why.
+        Why they are held.
     set_by, set_at
-        Who said so, and when.
+        Who set the hold, and when.
     released_by, released_at, release_reason
-        Who ended it, when and why; ``None`` and empty while it holds.
+        Who ended it, when and why; ``None`` and empty while it is in force.
     """
 
     id: str
@@ -96,7 +96,7 @@ class Hold:
 
 
 def add_hold(connection: Connection, hold: Hold) -> None:
-    """Keep a new hold."""
+    """Store a new hold."""
     connection.execute(
         holds.insert().values(
             id=hold.id,
@@ -111,35 +111,35 @@ def add_hold(connection: Connection, hold: Hold) -> None:
 
 
 def release_hold(connection: Connection, hold_id: str, *, by: str, at: int, reason: str) -> bool:
-    """End a hold; return whether there was one that held."""
+    """End a hold; return whether it was in force."""
     is_it = and_(holds.c.id == hold_id, holds.c.released_at.is_(None))
     values = {"released_by": text_key(by), "released_at": at, "release_reason": text_key(reason)}
     return connection.execute(holds.update().where(is_it).values(**values)).rowcount == 1
 
 
 def find_hold(connection: Connection, hold_id: str) -> Hold | None:
-    """Return a hold; ``None`` if there is none of that id."""
+    """Return a hold; ``None`` if none has that id."""
     row = connection.execute(select(holds).where(holds.c.id == hold_id)).mappings().one_or_none()
     return None if row is None else _hold(dict(row))
 
 
 def list_holds(connection: Connection) -> list[Hold]:
-    """Return all holds, also those that were released, the newest first."""
+    """Return all holds, including released ones, newest first."""
     rows = connection.execute(select(holds).order_by(holds.c.set_at.desc(), holds.c.id)).mappings().all()
     return [_hold(dict(row)) for row in rows]
 
 
 def may_go(connection: Connection, tenant: ColumnElement[Any], *times: ColumnElement[int]) -> ColumnElement[bool]:
-    """Return the condition that no hold keeps a row.
+    """Return the condition that no hold applies to a row.
 
     Parameters
     ----------
     connection : Connection
-        Its database may have no holds at all.
+        A connection to the database, which may have no table of holds.
     tenant : column
-        Whose row it is.
+        The user whose row it is.
     *times : column
-        When it was made, and received, in microseconds since 1970: either may be in a hold's time.
+        When it was made and received, in microseconds since 1970: either may be in a hold's period.
     """
     if not inspect(connection).has_table(holds.name):
         return true()
@@ -152,7 +152,7 @@ def may_go(connection: Connection, tenant: ColumnElement[Any], *times: ColumnEle
 
 
 def request_may_go(connection: Connection) -> ColumnElement[bool]:
-    """Return the condition that no hold keeps a request of a central tool, whose user stands where a kernel does."""
+    """Return the condition that no hold applies to a request for a central tool; its user is in the kernel's column."""
     return may_go(connection, approvals.c.kernel_id, approvals.c.created_at)
 
 

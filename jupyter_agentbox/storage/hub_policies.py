@@ -1,4 +1,4 @@
-"""The rules of files, joined with the policy that a Hub service signed for this user."""
+"""The rules of files, combined with the policy that a Hub service signed for this user."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _AHEAD: Final = 300.0
 
 @dataclass(frozen=True, slots=True)
 class _Held:
-    """A policy that was accepted, and what it says."""
+    """An accepted policy, and its contents."""
 
     signed: SignedPolicy
     rules: tuple[Rule, ...]
@@ -39,19 +39,19 @@ class _Held:
 class HubPolicies:
     """Rules of files and, where a site's file names a Hub service, its policy. The strictest of all wins.
 
-    Without a policy that holds, everything is denied: who deletes the file that keeps it, or stops the network, gains
-    nothing by that. The user's server asks for the policy and keeps it; other programs of the user read what it keeps.
+    Without a valid policy everything is denied: deleting the file in which it is stored, or cutting the network, gains
+    nothing. The user's server fetches and stores the policy; the user's other programs read the stored one.
 
     Parameters
     ----------
     files : RuleSource
-        Has the rules of files.
+        The rules of files.
     path : Path
-        Where the last good policy is kept.
+        The file in which the last good policy is stored.
     user : str
         The user of JupyterHub whose server this is; empty if it belongs to none.
     clock : Clock
-        Says whether a policy holds.
+        The time, which decides whether a policy is valid.
     """
 
     def __init__(self, files: RuleSource, *, path: Path, user: str, clock: Clock) -> None:
@@ -72,7 +72,7 @@ class HubPolicies:
         return self._files.is_writable
 
     def write(self, entries: Sequence[JsonValue], *, revision: str | None = None, schema: str | None = None) -> None:
-        """Replace the user's rules, as `RuleSource` has it."""
+        """Replace the user's rules, as `RuleSource.write` does."""
         self._files.write(entries, revision=revision, schema=schema)
 
     def load(self) -> RuleBook:
@@ -95,16 +95,16 @@ class HubPolicies:
 
     @property
     def source(self) -> HubPolicySource | None:
-        """Where the policy comes from; ``None`` if no file of the site says so."""
+        """Where the policy comes from; ``None`` if no file of the site names a Hub service."""
         return self.load().site.hub_policy
 
     def accept(self, data: bytes) -> None:
-        """Take a policy that came, and keep it, if it is good and not older than the last good one.
+        """Accept and store a received policy if it is valid and not older than the last good one.
 
         Raises
         ------
         PolicyRefusedError
-            If it is not: what held before holds on.
+            If it is not; the policy in force stays in force.
         """
         source = self.source
         if source is None:
@@ -121,7 +121,7 @@ class HubPolicies:
         self._keep(data)
 
     def fail(self, problem: str) -> None:
-        """Note why no policy came; an empty text if what holds is what the service has."""
+        """Record why no policy was received; an empty text if the one in force is the service's current one."""
         self.load()  # what is noted is about the present source
         self._note(problem)
 
@@ -136,7 +136,7 @@ class HubPolicies:
         self._problem = "" if source is None else "none has come yet; this user's server asks for it while it runs"
 
     def _follow(self, source: HubPolicySource) -> None:
-        """Take a newer policy from the file, where another program of this user may have kept it."""
+        """Use a newer policy from the file, where another program of this user may have stored it."""
         stamp = file_stamp(str(self._path))
         if stamp is None or stamp == self._stamp:  # without the file, what was read before holds until it expires
             return
@@ -212,7 +212,7 @@ class HubPolicies:
         )
 
     def _keep(self, data: bytes) -> None:
-        """Write the policy down as a whole; only this user can read it."""
+        """Write the policy to the file atomically; only this user can read it."""
         try:
             self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             descriptor, draft = tempfile.mkstemp(dir=self._path.parent, prefix=".agentbox-policy-")
@@ -224,5 +224,5 @@ class HubPolicies:
 
 
 def _all_off(source: HubPolicySource) -> SitePolicy:
-    """Return what holds without a policy. Where records go is said by the site's files, and holds on."""
+    """Return what is in force without a policy. The site's files say where records go, and stay in force."""
     return replace(SitePolicy.closed(f"the policy of {source.hub}"), is_closed=False)

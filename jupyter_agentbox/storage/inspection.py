@@ -1,4 +1,4 @@
-"""Looks at an approval store without changing it, also while servers use it."""
+"""Inspects an approval store without changing it, even while servers use it."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from .schema import schema as schema_table
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreState:
-    """What was found of an approval store in a file.
+    """The state of an approval store in a file.
 
     Parameters
     ----------
     exists : bool
         Whether there is a file.
     is_writable : bool
-        Whether this user can write it, or make it.
+        Whether this user can write or create it.
     version : int
         The version of its tables; 0 if there are none.
     latest : int
@@ -46,7 +46,7 @@ class StoreState:
 
 
 def inspect_store(path: Path) -> StoreState:
-    """Return what is found of the approval store in a file."""
+    """Return the state of the approval store in a file."""
     place = path
     while not place.exists() and place != place.parent:
         place = place.parent

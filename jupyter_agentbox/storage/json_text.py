@@ -1,7 +1,7 @@
-"""JSON and keys as the stores keep them, without loss.
+"""JSON and keys in the form in which the stores keep them, without loss.
 
-JSON is kept as UTF-8 bytes in which lone surrogates stand as they are (``surrogatepass``), in the order of the keys
-as they came: an escaped pair of lone surrogates would be read back as one character and change the call's digest.
+JSON is stored as UTF-8 bytes with unescaped lone surrogates (``surrogatepass``) and with the keys in their original
+order: an escaped pair of lone surrogates would be read back as one character, which would change the call's digest.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _JSON: Final = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow
 
 
 def text_key(value: str) -> str:
-    """Return the text such that every database can keep and compare it: no lone surrogates, no NUL.
+    """Return the text in a form that every database can store and compare: without lone surrogates and NUL.
 
     Different texts have different keys, and a text without a backslash is its own key.
     """
@@ -26,12 +26,12 @@ def text_key(value: str) -> str:
 
 
 def dump_json(value: object) -> bytes:
-    """Return a value as JSON, as the stores keep it.
+    """Return a value as JSON in the form in which the stores keep it.
 
     Raises
     ------
     StorageError
-        It is none.
+        It is not a JSON value.
     """
     try:
         text = _JSON.encode(value)

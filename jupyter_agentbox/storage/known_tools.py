@@ -1,4 +1,4 @@
-"""Reads requests from their rows, with the descriptions of their tools, of which thousands share a few."""
+"""Reads requests from their rows, with the descriptions of their tools, a few of which thousands of requests share."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ READ: Final = (
 
 
 class KnownTools:
-    """The descriptions of tools that were read before, by their digests."""
+    """The descriptions of tools that were already read, by their digests."""
 
     def __init__(self) -> None:
         self._known: dict[str, ToolDescription] = {}
 
     def read(self, connection: Connection, rows: Sequence[Any]) -> tuple[ApprovalRequest, ...]:
-        """Return the requests of the rows; one that is damaged must not hide the others."""
+        """Return the requests of the rows; a damaged one does not hide the others."""
         self.learn(connection, rows)
         sound: list[ApprovalRequest] = []
         for row in rows:
@@ -48,7 +48,7 @@ class KnownTools:
         return tuple(sound)
 
     def request(self, row: Any) -> ApprovalRequest:
-        """Return the request of a row whose tool was learned.
+        """Return the request of a row whose tool has been read.
 
         Raises
         ------
@@ -63,7 +63,7 @@ class KnownTools:
         )
 
     def learn(self, connection: Connection, rows: Sequence[Any]) -> None:
-        """Read the descriptions of the rows' tools that are not known yet; a damaged one stays unknown."""
+        """Read the descriptions of the rows' tools that were not read yet; a damaged one stays unread."""
         missing = {row.tool_digest for row in rows} - self._known.keys()
         if not missing:
             return

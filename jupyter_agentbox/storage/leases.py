@@ -1,17 +1,17 @@
 """Which server processes that share a database are alive, so that another can take over what a dead one left.
 
-Each process holds a lock on a file of its own beside the database; the system lets go of it however the process ends,
-so a lock that can be taken is a process that is gone. Where there is no file to lock (PostgreSQL, a database in memory,
-no ``flock``), each process writes now and then that it was there, and one that has not for `SILENCE` seconds is gone.
+Each process holds a lock on its own file beside the database. The system releases the lock however the process ends, so
+if the lock can be taken, the process is gone. Where there is no file to lock (PostgreSQL, a database in memory, no
+``flock``), each process writes a heartbeat now and then, and a process without one for `SILENCE` seconds is gone.
 
-It writes only while it owns something that somebody would have to close after its death; the first sign of life is in
-the transaction that makes something its own. The silence of a process that owns nothing means nothing.
+It writes heartbeats only while it owns something that somebody would have to close after its death; the first is part
+of the transaction that makes something its own. The silence of a process that owns nothing means nothing.
 
-A database that others reach over a network can be away from all of them. When it is back, nobody was there for a while,
-and whoever is first must not take the others for gone: after each new connection, nobody counts as gone for `GRACE`
-seconds. The same holds after a process could not say for a while that it was there itself, because a pooler between
-(PgBouncer) keeps the connections of its clients while the database is away. The time is that of the database, because
-the clocks of its servers may differ.
+A database on a network can become unreachable for all processes. When it is back, all have been silent for a while, and
+the first one must not consider the others gone: after each new connection, nobody counts as gone for `GRACE` seconds.
+The same holds after a time in which a process could not write its own heartbeat, because a pooler (PgBouncer) keeps its
+clients' connections while the database is unreachable. The time is the database's, because the servers' clocks may
+differ.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _LEFT: Final = 0
 
 
 class Leases(Protocol):
-    """Knows who is alive."""
+    """Determines which processes are alive."""
 
     @property
     def interval(self) -> float | None:
@@ -59,38 +59,38 @@ class Leases(Protocol):
 
     @property
     def is_watching(self) -> bool:
-        """Whether somebody may be gone of whom that is not sure yet."""
+        """Whether there is a process that may be gone, which is not yet certain."""
 
     @property
     def owns_nothing(self) -> bool:
-        """Whether it is sure, without a look at the database, that this process owns nothing."""
+        """Whether it is certain, without reading the database, that this process owns nothing."""
 
     def connect(self, connection: Connection) -> None:
-        """Say on a new connection that this process is alive."""
+        """Record, on a new connection, that this process is alive."""
 
     def claim(self, connection: Connection) -> None:
-        """Say that this process is alive."""
+        """Record that this process is alive."""
 
     def hold(self, connection: Connection) -> None:
-        """Say so in a transaction that makes something this process's, and go on saying so while it owns anything."""
+        """Record it in a transaction that makes something this process's, and go on while it owns anything."""
 
     def beat(self, connection: Connection) -> None:
-        """Say so if this process owns anything, and look at those who may be gone."""
+        """Record it if this process owns anything, and check the processes that may be gone."""
 
     def is_gone(self, connection: Connection, owner: str) -> bool:
-        """Whether that process is gone. What is not known counts as alive."""
+        """Whether that process is gone. If it is not known, it counts as alive."""
 
     def is_forgotten(self, connection: Connection, owner: str) -> bool:
-        """Whether that process is gone, though it may have owned nothing for which it had to say that it is alive."""
+        """Whether that process is gone, even if it owned nothing and so had no reason to record that it is alive."""
 
     def sweep(self, connection: Connection) -> None:
         """Remove the traces of all processes that are gone."""
 
     def leave(self, connection: Connection) -> None:
-        """Say that this process is about to go, so that nobody has to wait for its silence."""
+        """Record that this process is about to end, so that nobody has to wait out its silence."""
 
     def release(self) -> None:
-        """Say that this process is gone."""
+        """Record that this process has ended."""
 
 
 _NOW: Final = "CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS BIGINT)"
@@ -115,19 +115,19 @@ def owners_for(
     is_remote: bool = False,
     owned: Column[str | None] = approvals.c.owner,
 ) -> Leases:
-    """Return what can tell who is alive for a database at this path."""
+    """Return the kind of leases for a database at this path."""
     if path is None or fcntl is None:
         return HeartbeatLeases(owner=owner, clock=clock, grace=GRACE if is_remote else 0.0, owned=owned)
     return FileLockLeases(path.parent / "owners", owner=owner)
 
 
 class FileLockLeases:
-    """Owners by file locks.
+    """Leases by file locks.
 
     Parameters
     ----------
     directory : Path
-        Where the lock files are.
+        The directory of the lock files.
     owner : str
         This process's id.
     """
@@ -175,26 +175,26 @@ class FileLockLeases:
         return _is_free(self._directory / f"{owner}.lock")
 
     def is_forgotten(self, connection: Connection, owner: str) -> bool:
-        """Whether that process is gone: its lock says it, whatever it owned."""
+        """Whether that process is gone: its lock tells, whatever it owned."""
         return self.is_gone(connection, owner)
 
     def sweep(self, _connection: Connection) -> None:
-        """Remove the files that nobody holds."""
+        """Remove the files that nobody has locked."""
         for path in self._directory.glob("*.lock"):
             if path != self._path and _is_free(path):
                 path.unlink(missing_ok=True)
 
     def leave(self, _connection: Connection) -> None:
-        """Do nothing: letting go of the lock says it."""
+        """Do nothing: releasing the lock is enough."""
 
     def release(self) -> None:
-        """Let go of the lock."""
+        """Release the lock."""
         descriptor, self._descriptor = self._descriptor, None
         if descriptor is not None:
             os.close(descriptor)
 
     def _holds(self) -> bool:
-        """Whether the locked file is still the one at the path: a `sweep` may have come between open and lock."""
+        """Whether the locked file is still the one at the path: a `sweep` may have removed it between open and lock."""
         if self._descriptor is None:
             return False
         try:
@@ -220,14 +220,14 @@ def _is_free(path: Path) -> bool:
 
 
 class HeartbeatLeases:
-    """Owners by signs of life in a table.
+    """Leases by heartbeats in a table.
 
     Parameters
     ----------
     owner : str
         This process's id.
     clock : Clock
-        The time, where the database has no clock of its own; and how long ago this process gave a sign of life.
+        The time if the database has no clock; it also measures how long ago this process's last heartbeat was.
     grace : float
         Seconds after a new connection in which nobody counts as gone.
     owned : Column
@@ -251,29 +251,29 @@ class HeartbeatLeases:
 
     @property
     def interval(self) -> float | None:
-        """A sign of life every `HEARTBEAT` seconds while this process owns anything or watches somebody."""
+        """A heartbeat every `HEARTBEAT` seconds while this process owns anything or watches another process."""
         return HEARTBEAT if self._is_holding or self.is_watching else None
 
     @property
     def is_watching(self) -> bool:
-        """Whether somebody was asked about of whom it is not sure yet whether they are gone."""
+        """Whether somebody asked about a process of which it is not yet certain whether it is gone."""
         return bool(self._liveness.watched)
 
     @property
     def owns_nothing(self) -> bool:
-        """Whether nothing was made this process's since the database said that nothing is."""
+        """Whether this process has come to own nothing since the database said that it owns nothing."""
         return not self._is_holding
 
     def connect(self, connection: Connection) -> None:
-        """Write down that this process is here, and since when."""
+        """Write a heartbeat, and since when this process runs."""
         self._connected_at = self._heard_at = self._sign(connection)
 
     def claim(self, connection: Connection) -> None:
-        """Write down that this process was here."""
+        """Write a heartbeat."""
         self._hear(self._sign(connection))
 
     def hold(self, connection: Connection) -> None:
-        """Write down that this process is here, unless `beat` or this transaction just did."""
+        """Write a heartbeat, unless `beat` or this transaction just did."""
         self._is_holding = True
         transaction = connection.get_transaction()
         is_signed = transaction is not None and transaction is self._signed_in
@@ -282,7 +282,7 @@ class HeartbeatLeases:
             self._signed_in = connection.get_transaction()
 
     def beat(self, connection: Connection) -> None:
-        """Write down that this process was here if it owns anything, and look at those whom it watches."""
+        """Write a heartbeat if this process owns anything, and check the processes that it watches."""
         for owner in self._liveness.watched:
             self._watch(connection, owner)
         # The database is asked: this process may not know whether its last change was kept, or what others adopted.
@@ -292,15 +292,15 @@ class HeartbeatLeases:
             self.claim(connection)
 
     def leave(self, connection: Connection) -> None:
-        """Write down that this process is gone."""
+        """Write that this process is gone."""
         self._has_left = True
         if connection.execute(owners.update().where(owners.c.id == self._owner).values(seen_at=_LEFT)).rowcount == 0:
             connection.execute(owners.insert().values(id=self._owner, seen_at=_LEFT))
 
     def is_gone(self, connection: Connection, owner: str) -> bool:
-        """Whether that process, which owns something, was silent for too long, or never said anything.
+        """Whether that process, which owns something, was silent for too long, or never wrote a heartbeat.
 
-        Who may be gone is watched until that is sure.
+        A process that may be gone is watched until that is certain.
         """
         now, seen_at = self._now(connection), self._seen_at(connection, owner)
         if seen_at == _LEFT or self._liveness.is_found_gone(owner, seen_at) or self._is_silent(now, seen_at):
@@ -310,19 +310,19 @@ class HeartbeatLeases:
         return False
 
     def is_forgotten(self, connection: Connection, owner: str) -> bool:
-        """Whether that process was silent for a day, or said that it goes."""
+        """Whether that process was silent for a day, or wrote that it is gone."""
         now, seen_at = self._now(connection), self._seen_at(connection, owner)
         return seen_at == _LEFT or self._is_silent(now, seen_at, FORGOTTEN)
 
     def sweep(self, connection: Connection) -> None:
-        """Remove the rows of those who were silent for a day."""
+        """Remove the rows of processes that were silent for a day."""
         now = self._now(connection)
         if not self._may_be_away(now):
             limit = _limit(now, FORGOTTEN)
             connection.execute(owners.delete().where(owners.c.seen_at < limit, owners.c.id != self._owner))
 
     def release(self) -> None:
-        """Do nothing: silence says it."""
+        """Do nothing: silence is enough."""
 
     def _watch(self, connection: Connection, owner: str) -> None:
         now, seen_at = self._now(connection), self._seen_at(connection, owner)
@@ -332,7 +332,7 @@ class HeartbeatLeases:
             self._liveness.see(owner, seen_at)
 
     def _has_beaten(self) -> bool:
-        """Whether `beat` does so time and again, also by a clock that goes on while the machine sleeps."""
+        """Whether `beat` keeps writing heartbeats, even by a clock that goes on while the machine sleeps."""
         beaten_at = self._beaten_at
         return beaten_at is not None and abs((self._clock.now() - beaten_at).total_seconds()) <= 2 * HEARTBEAT
 
@@ -347,11 +347,11 @@ class HeartbeatLeases:
         return not self._may_be_away(now) and (seen_at is None or seen_at < _limit(now, seconds))
 
     def _may_be_away(self, now: int) -> bool:
-        """Whether others may have had no chance yet to say that they are there."""
+        """Whether other processes may not yet have had a chance to write a heartbeat."""
         return now - self._connected_at < self._grace
 
     def _hear(self, now: int) -> int:
-        """Take the time of the database; after a silence of this process, others may have been silenced, too."""
+        """Note the database's time. If this process was silent for a while, others may have had to be silent, too."""
         if now - self._heard_at > int(_SILENCED * 1_000_000):
             self._connected_at = now
         self._heard_at = now

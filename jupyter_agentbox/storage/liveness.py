@@ -1,8 +1,8 @@
-"""What a process has seen of others by their signs of life, so that one that ended is told from one that is only quiet.
+"""What a process knows of others from their heartbeats, so that it can tell one that has ended from one that is quiet.
 
-After a new connection to a remote database nobody counts as gone for a while. A process that has nothing to do closes
-its connection, so that it would never know. Therefore it stays while it *watches*: whoever was asked about, owns
-something, and gave no new sign since it was seen before. What a watch finds holds until there is a new sign.
+After a new connection to a remote database nobody counts as gone for a while. An idle process closes its connection, so
+it would never find out. Therefore it stays connected while it *watches* a process: one that somebody asked about, that
+owns something, and that has written no new heartbeat since. What it finds out is valid until there is a new heartbeat.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ SeenAt = int | None
 
 
 class Liveness:
-    """Which other processes gave signs of life, and which are gone."""
+    """Which other processes have written heartbeats, and which are gone."""
 
     def __init__(self) -> None:
         self._last: dict[str, SeenAt] = {}
@@ -21,11 +21,11 @@ class Liveness:
 
     @property
     def watched(self) -> frozenset[str]:
-        """Who may be gone."""
+        """The processes that may be gone."""
         return frozenset(self._watched)
 
     def see(self, owner: str, seen_at: SeenAt) -> None:
-        """Take the last sign of life of a process, and watch it unless it has given a new one."""
+        """Note the last heartbeat of a process, and watch the process unless the heartbeat is new."""
         if self._last.get(owner, seen_at) == seen_at:
             self._watched.add(owner)
         else:
@@ -33,14 +33,14 @@ class Liveness:
         self._last[owner] = seen_at
 
     def find_gone(self, owner: str, seen_at: SeenAt) -> None:
-        """Take it that a process is gone, until it gives a new sign of life, and watch it no more."""
+        """Consider a process gone until its next heartbeat, and stop watching it."""
         self._gone[owner] = seen_at
         self._watched.discard(owner)
 
     def is_found_gone(self, owner: str, seen_at: SeenAt) -> bool:
-        """Whether a process was found to be gone, and this is still its last sign of life."""
+        """Whether a process was found to be gone, and this is still its last heartbeat."""
         return owner in self._gone and self._gone[owner] == seen_at
 
     def forget(self, owner: str) -> None:
-        """Watch a process no more."""
+        """Stop watching a process."""
         self._watched.discard(owner)

@@ -1,4 +1,4 @@
-"""Whether the user of this process can change what a path leads to."""
+"""Tells whether the user of this process can change what a path leads to."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ _MOST_LINKS: Final = 40
 
 
 def why_unprotected(path: Path) -> str:
-    """Return why a file or directory is not kept from the user of this process; empty if it is.
+    """Return why a file or directory is not protected from the user of this process; empty if it is.
 
-    Everything on the way counts: who may write in a directory may put another file in a file's place. Root may write
-    everything, so that for a server of root it counts whether anybody else may.
+    Everything on the way counts: whoever can write to a directory can replace the files in it. Root can write
+    everything, so for a server that runs as root it matters whether anybody else can.
 
     Parameters
     ----------
     path : Path
-        Absolute. It exists.
+        An absolute path of something that exists.
     """
     if not hasattr(os, "geteuid"):  # Windows: a user cannot write in the directories of the system
         return ""
@@ -46,7 +46,7 @@ def _why(path: Path, links: int) -> str:
 
 
 def _why_writable(place: Path, *, of_entry: Path | None = None) -> str:
-    """Return why one file or directory can be changed; of a directory, as far as it lets one of its entries change."""
+    """Return why a file can be changed, or why one of the entries of a directory can."""
     found = place.stat()
     is_sticky = of_entry is not None and bool(found.st_mode & stat.S_ISVTX)
     user = os.geteuid()

@@ -1,4 +1,4 @@
-"""What is kept of servers' questions, as JSON in the row of their call."""
+"""Servers' questions, stored as JSON in the row of their call."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .grant_rows import reviewer_from_json, reviewer_to_json
 
 
 def question_to_json(record: QuestionRecord) -> dict[str, Any]:
-    """Return the record as it is kept: fields as pairs, so that no name of a server's is a key of the row."""
+    """Return the record in its stored form: fields as pairs, so that a server's names never become keys of the row."""
     return {
         "mode": record.mode.value,
         "message": record.message,
@@ -26,7 +26,7 @@ def question_to_json(record: QuestionRecord) -> dict[str, Any]:
 
 
 def question_from_json(value: Mapping[str, Any]) -> QuestionRecord:
-    """Return the record that was kept."""
+    """Return the stored record."""
     reviewer = value["reviewer"]
     return QuestionRecord(
         mode=QuestionMode(value["mode"]),

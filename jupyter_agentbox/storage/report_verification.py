@@ -1,4 +1,4 @@
-"""Reads the chains of reported records from their first rows to their last, and says what is not as it was taken."""
+"""Verifies the chains of reported records from their first rows to their last."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ Reading = Callable[[], AbstractContextManager[Connection]]
 
 @dataclass(slots=True, kw_only=True)
 class ReportVerification:
-    """What a look at all reported records found.
+    """The result of verifying all reported records.
 
     Parameters
     ----------
     tenants : int
-        Of how many users there are records.
+        The number of users with records.
     records : int
-        How many rows were found to be as they were taken.
+        The number of rows that are as they were accepted.
     removed : int
-        How many of these have lost their record by age.
+        How many of them have lost their record because of its age.
     broken : str
-        The first thing that is wrong, in words; empty if nothing is.
+        The first error, in words; empty if there is none.
     gaps : sequence of Gap
-        What is missing.
+        The missing records.
     """
 
     tenants: int = 0
@@ -49,7 +49,7 @@ class ReportVerification:
 
 @dataclass(slots=True)
 class _Chain:
-    """How far the check of a user's chain has come."""
+    """How far the verification of a user's chain has got."""
 
     tenant: str
     number: int = 0
@@ -59,12 +59,12 @@ class _Chain:
 
 
 def verify_reports(reading: Reading) -> ReportVerification:
-    """Check every row of every user, and find what is missing.
+    """Verify every row of every user, and find missing ones.
 
     Parameters
     ----------
     reading : callable
-        Gives a connection in a transaction that reads. It is used many times, so that the service can write meanwhile.
+        Returns a connection in a read transaction. Called repeatedly, so that the service can write in between.
     """
     found = ReportVerification()
     with reading() as connection:
@@ -99,7 +99,7 @@ def _broken(reading: Reading, found: ReportVerification) -> str:
 
 
 def _problem(chain: _Chain, row: dict[str, Any]) -> str:
-    """Return what is wrong with a row; empty if it follows."""
+    """Return the error in a row; empty if it follows from the previous one."""
     if row["number"] != chain.number + 1:
         return f"it does not follow from row {chain.number}: rows between them were removed"
     if row["previous"] != chain.hash:
@@ -137,7 +137,7 @@ def _unexplained(chain: _Chain) -> str:
 
 
 def _miscounted(connection: Connection) -> str:
-    """Return which chain of a server has lost rows from its end; empty if none has."""
+    """Return the chain of a server that has lost rows at its end; empty if none has."""
     counted = (
         select(reports.c.chain, func.count().label("records"), func.max(reports.c.sequence).label("last"))
         .where(reports.c.chain.in_(select(chains.c.chain)))

@@ -1,7 +1,7 @@
-"""The records that users' servers report to the Hub service: tables to which rows are only added, a chain per user.
+"""The records that users' servers report to the Hub service: append-only tables with a chain for each user.
 
-A row keeps the digest of its record when retention removes the record itself, so that the chain can be checked as long
-as it is kept. The tables are the service's: they are made when it opens the database, and are no part of `MIGRATIONS`.
+When retention removes a record, its row keeps the digest, so that the chain can still be verified. The tables are the
+service's: they are created when it opens the database, and are not part of `MIGRATIONS`.
 """
 
 from __future__ import annotations
@@ -90,14 +90,14 @@ Index("agentbox_report_chains_server", chains.c.tenant, chains.c.hub_server, cha
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Taken:
-    """What became of records that were reported.
+    """What happened to reported records.
 
     Parameters
     ----------
     accepted : int
-        How many are new.
+        How many were new.
     duplicates : int
-        How many were there already, just so.
+        How many were already stored with the same content.
     """
 
     accepted: int = 0
@@ -111,15 +111,15 @@ class ReportRow:
     Parameters
     ----------
     tenant, number
-        Whose chain, and the number in it.
+        The user whose chain it is in, and its number there.
     received_at : datetime
-        When it came.
+        When it was received.
     record : bytes or None
-        The line as it came, or what the service noted; ``None`` if it was removed.
+        The line as received, or the service's own note; ``None`` if it was removed.
     digest, hash : str
         SHA-256 of the record, and the hash of the row.
     is_note : bool
-        Whether the service noted it itself.
+        Whether it is the service's own note.
     """
 
     tenant: str
@@ -138,11 +138,11 @@ class ReportQuery:
     Parameters
     ----------
     tenant : str
-        Of which user; empty for all.
+        The user; empty for all users.
     since, until : datetime or None
-        Made from then on, and before then.
+        The period in which the records were made, without `until` itself.
     after : tuple of str and int
-        The user and the number of the last row of the page before.
+        The user and the number of the last row of the previous page.
     """
 
     tenant: str = ""
@@ -152,18 +152,18 @@ class ReportQuery:
 
 
 class SqlReportLog:
-    """Keeps what users' servers report.
+    """Stores the records that users' servers report.
 
     Parameters
     ----------
     url : str
         The SQLAlchemy URL of the service's database.
     clock : Clock
-        Says when records come.
+        The time at which records are received.
     busy_timeout : float
         How long to wait for another process's lock, in seconds.
     service_claim : ServiceClaim or None
-        Without it nothing is written.
+        The claim on the database; without it nothing is written.
     """
 
     def __init__(
@@ -178,27 +178,27 @@ class SqlReportLog:
         )
 
     async def append(self, tenant: str, reported: Sequence[Report]) -> Taken:
-        """Add records of a user, all or none; they are on the disk when this returns.
+        """Add all or none of a user's records; on return, they are on disk.
 
         Raises
         ------
         ReportRefusedError
-            One is in a chain of another user's, or has the number of another record.
+            One is in another user's chain, or has the number of another record.
         StorageError
         """
         now = microseconds(self._clock.now())
         return await self._committer.run(lambda connection: _append(connection, tenant, reported, now), write=True)
 
     async def page(self, query: ReportQuery) -> Sequence[ReportRow]:
-        """Return the next rows, by user and number; none after the last."""
+        """Return the next rows, by user and number; none after the last one."""
         return await self._committer.run(lambda connection: _page(connection, query), write=False)
 
     async def gaps(self) -> Sequence[Gap]:
-        """Return what is missing."""
+        """Return the missing records."""
         return await self._committer.run(lambda connection: list(gaps(connection)), write=False)
 
     async def remove_old(self, days: float) -> bool:
-        """Remove some of the records that came so many days ago and no hold keeps; return whether there may be more.
+        """Remove some of the records that are so many days old and under no hold; return whether there may be more.
 
         Their rows stay, and the service notes in their chain what was removed.
         """
@@ -206,7 +206,7 @@ class SqlReportLog:
         return await self._committer.run(lambda connection: _remove_old(connection, now, days), write=True)
 
     async def set_hold(self, hold: Hold) -> None:
-        """Keep a hold, and note it in the chain of the user; of all users, in the service's own."""
+        """Store a hold, and note it in the user's chain; a hold on all users is noted in the service's own."""
 
         def job(connection: Connection) -> None:
             add_hold(connection, hold)
@@ -215,7 +215,7 @@ class SqlReportLog:
         await self._committer.run(job, write=True)
 
     async def release_hold(self, hold_id: str, *, by: str, reason: str) -> Hold | None:
-        """End a hold and note it; return it, or ``None`` if there is none that holds."""
+        """End a hold and note that; return the hold, or ``None`` if none is in force."""
         now = microseconds(self._clock.now())
 
         def job(connection: Connection) -> Hold | None:
@@ -243,7 +243,7 @@ class SqlReportLog:
 
 
 def make_tables(connection: Connection) -> None:
-    """Make the tables, in the caller's transaction, if they are not there."""
+    """Create missing tables, in the caller's transaction."""
     if is_there(connection) and inspect(connection).has_table(holds.name):
         return
     _lock(connection)  # two services may start at once
@@ -252,17 +252,17 @@ def make_tables(connection: Connection) -> None:
 
 
 def is_there(connection: Connection) -> bool:
-    """Whether the database is that of a service."""
+    """Whether the database is a Hub service's."""
     return inspect(connection).has_table(reports.name)
 
 
 def notes_of(tenant: str) -> str:
-    """Return the name of the chain of what the service notes about a user's records."""
+    """Return the name of the chain with the service's notes about a user's records."""
     return f"{_NOTES}{tenant}"
 
 
 def _lock(connection: Connection) -> None:
-    """Let nobody else write here until the transaction ends. SQLite has one writer at a time."""
+    """Keep others from writing here until the transaction ends. SQLite has one writer at a time anyway."""
     if connection.dialect.name == "postgresql":
         connection.execute(_LOCK)
 
@@ -316,7 +316,7 @@ def _append(connection: Connection, tenant: str, reported: Sequence[Report], now
 
 
 def _fresh(connection: Connection, tenant: str, chain: str, reported: Sequence[Report]) -> Sequence[Report]:
-    """Return those that the chain does not have."""
+    """Return the records that the chain does not contain."""
     owner = connection.scalar(select(chains.c.tenant).where(chains.c.chain == chain))
     if owner not in (None, tenant):
         raise ReportRefusedError("a record is of a chain of another user")
@@ -353,7 +353,7 @@ def _add_to_chain(connection: Connection, tip: _Tip, chain: str, fresh: Sequence
 
 
 class _Tip:
-    """The end of a user's chain, and what is to be added to it."""
+    """The end of a user's chain, and what will be added to it."""
 
     def __init__(self, tenant: str, tip: tuple[int, str], now: int) -> None:
         self.tenant = tenant
@@ -385,7 +385,7 @@ class _Tip:
         self._rows.append({**row, "hash": self._hash, "record": record})
 
     def note(self, note: Note, fields: JsonObject) -> None:
-        """Add what the service has to say."""
+        """Add a note of the service."""
         said: JsonObject = {"event": note.value, "user": self.tenant, **fields}
         self.add(notes_of(self.tenant), self._number + 1, dump_json(said), self._now)
 
@@ -396,7 +396,7 @@ class _Tip:
 
 
 def gaps(connection: Connection) -> Iterator[Gap]:
-    """Yield what is missing: numbers between others, and the ends of chains after which the same server began anew."""
+    """Yield the gaps: numbers missing between others, and ends of chains after which the same server began anew."""
     if not is_there(connection):
         return
     holey = select(chains).where(chains.c.last > chains.c.records).order_by(chains.c.tenant, chains.c.began_at)

@@ -1,4 +1,4 @@
-"""What is removed from the store, and when: by age, and by how much there is."""
+"""What is removed from the store, and when: by age and by size."""
 
 from __future__ import annotations
 
@@ -33,18 +33,19 @@ _UNDECIDED: Final = (Status.CANCELLED.value, Status.EXPIRED.value, Status.ORPHAN
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetentionLimits:
-    """How much is kept of requests that ended, and for how long; ``None`` is no limit.
+    """How many ended requests are kept, and for how long; ``None`` means no limit.
 
     Parameters
     ----------
     days : float or None
-        Their age.
+        Their maximum age.
     bytes : int or None
-        What all requests take in the database, about. What code can make without end goes first, so that it pushes no
-        person's decision out: what it withdrew, then what a rule denied, then what a rule allowed; the oldest first.
+        Their approximate maximum size in the database. What code can create without limit is removed first, so that it
+        displaces no person's decision: requests that it withdrew, then those that a rule denied, then those that a rule
+        allowed; the oldest first.
     long_arguments : int or None
-        What long arguments take; of those that go, the digest and the beginning stay. Those of calls that a rule
-        allowed go first.
+        The maximum size of long arguments, in bytes. Of removed ones, the digest and the beginning stay. Those of calls
+        that a rule allowed are removed first.
     """
 
     days: float | None = None
@@ -53,12 +54,12 @@ class RetentionLimits:
 
 
 class Retention:
-    """Removes what need not be kept.
+    """Removes requests beyond the limits.
 
     Parameters
     ----------
     limits : RetentionLimits
-        What is kept.
+        The limits.
     """
 
     def __init__(self, limits: RetentionLimits) -> None:
@@ -69,7 +70,7 @@ class Retention:
         self._step = _PART * min(sizes, default=0)
 
     def is_due(self, size: int, now: float) -> bool:
-        """Note that so many bytes were written, at `now` in seconds; return whether to look at what is kept."""
+        """Note that so many bytes were written, at `now` in seconds; return whether `sweep` is due."""
         self._written += size
         if self._looked_at is None:
             self._looked_at = now - _INTERVAL + _FIRST
@@ -79,7 +80,7 @@ class Retention:
         return is_due
 
     def sweep(self, connection: Connection, now: int) -> bool:
-        """Remove a part of what need not be kept, at `now` in microseconds; return whether there is more."""
+        """Remove some of what is beyond the limits, at `now` in microseconds; return whether there is more."""
         audit_chain.lock(connection)
         removed = (
             self._remove_arguments(connection)
@@ -138,7 +139,7 @@ class Retention:
 
 
 def _is_no_held_one(connection: Connection) -> ColumnElement[bool]:
-    """Return the condition that long arguments are of no request that a hold keeps."""
+    """Return the condition that long arguments belong to no request under a hold."""
     is_held = (approvals.c.id == arguments.c.id) & not_(request_may_go(connection))
     return not_(select(approvals.c.id).where(is_held).exists())
 
@@ -153,14 +154,14 @@ def _first_to_go(connection: Connection) -> Iterator[ColumnElement[bool]]:
 
 
 def _is_decided(connection: Connection) -> ColumnElement[bool]:
-    """Return the condition that a request was answered, and not by a rule alone."""
+    """Return the condition that a request was answered, and not only by a rule."""
     find = func.instr if connection.dialect.name == "sqlite" else func.pg_catalog.position
     found: ColumnElement[bool] = find(approvals.c.progress, DECIDED) > 0
     return found
 
 
 def _chosen(rows: Sequence[Any], excess: int) -> list[str]:
-    """Return the ids of the first rows, of `(id, size)`, that together have as much."""
+    """Return the ids of the first rows, given as `(id, size)`, that together reach a size."""
     chosen: list[str] = []
     for id, size in rows:
         if excess <= 0:
@@ -171,7 +172,7 @@ def _chosen(rows: Sequence[Any], excess: int) -> list[str]:
 
 
 def _give_back(connection: Connection) -> bool:
-    """Give pages of SQLite's that nothing is in back to the file system; return whether there are more."""
+    """Return some of SQLite's empty pages to the file system; return whether there are more."""
     if connection.dialect.name != "sqlite":
         return False
     driver: Any = connection.connection.driver_connection

@@ -45,7 +45,7 @@ OUTCOME: Final = b',"outcome":'
 
 
 def search_key(value: str | None) -> str | None:
-    """Return the beginning of a text that searches ask for: an index has no room for long ones."""
+    """Return the beginning of a text that searches look for: an index has no room for a long one."""
     return None if value is None else text_key(value[:SEARCHED])[:SEARCHED]
 
 
@@ -80,13 +80,13 @@ def arguments_row(request: ApprovalRequest) -> dict[str, Any]:
 
 
 def arguments_digest(request: bytes) -> str | None:
-    """Return SHA-256 of the long arguments that the row of a request left out; ``None`` if it did not."""
+    """Return the SHA-256 of the long arguments that a request's row omits; ``None`` if it omits none."""
     found = json.loads(request).get("omitted_sha256")
     return str(found) if found is not None else None
 
 
 def with_arguments(request: ApprovalRequest, data: bytes) -> ApprovalRequest:
-    """Return a request whose arguments were left out with them.
+    """Return a request with its arguments, which its row omits.
 
     Raises
     ------
@@ -108,14 +108,14 @@ def new_row(
     long_arguments: Mapping[str, Any] | None = None,
     is_redacted: bool = False,
 ) -> dict[str, Any]:
-    """Return the row of a new request; of long arguments, whose row is given, it has only the digest and the beginning.
+    """Return the row of a new request. Of long arguments, whose row is given, it has only the digest and the beginning.
 
-    The digest of a call whose arguments were redacted is kept, too: nobody can compute it from them.
+    The digest of a call with redacted arguments is stored, too, because it cannot be computed from them.
 
     Raises
     ------
     StorageError
-        If the request holds what cannot be kept: NaN, a time without zone, arguments that are not JSON.
+        If the request contains what cannot be stored: NaN, a time without a zone, arguments that are not JSON.
     """
     origin = request.call.origin
     arguments: dict[str, Any] = {"arguments": dict(request.call.arguments)}
@@ -167,7 +167,7 @@ def new_row(
 
 
 def progress_row(request: ApprovalRequest, *, owner: str) -> dict[str, Any]:
-    """Return the columns that change in a request's life.
+    """Return the columns that change during a request's life.
 
     Raises
     ------
@@ -304,7 +304,7 @@ def _rule_from_json(rule: Mapping[str, Any]) -> Rule:
 
 
 def _names(rule: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a rule's fields with server and tool; rows of before have one pattern, whose first dot divides the two."""
+    """Return a rule's fields with server and tool; older rows have one pattern, split at its first dot."""
     if "server" in rule:
         return rule
     server, _, tool = str(rule["tool"]).partition(".")

@@ -1,4 +1,4 @@
-"""The files of rules on disk: read again when they change, and, the user's, written."""
+"""The files of rules on disk: all are read again when they change; the user's can also be written."""
 
 from __future__ import annotations
 
@@ -40,15 +40,15 @@ _OPEN: Final = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEX
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SitePlace:
-    """A place in which a file of rules is the site's.
+    """A path at which a file of rules is the site's.
 
     Parameters
     ----------
     path : Path
         The file, which may be missing.
     is_environments : bool
-        Whether it belongs to a Python environment. Users have those of their own; a file there that they can change is
-        none of the site's, and does not count.
+        Whether it belongs to a Python environment. Users can have their own environments, so a file there that the user
+        can change is not the site's, and does not count.
     """
 
     path: Path
@@ -57,7 +57,7 @@ class SitePlace:
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """What a file has: its rules or problems, and its bytes' digest, which is empty if there is no file."""
+    """A file's rules or problems, and the digest of its bytes, which is empty if there is no file."""
 
     text: RuleText
     revision: str = ""
@@ -67,16 +67,16 @@ class _Found:
 class RuleFiles:
     """The user's file of rules, and those of the site.
 
-    What is not understood is not left out: a broken file of the user makes all calls ask, one of the site denies them.
+    A broken file is not ignored: if it is the user's, all calls ask; if it is the site's, all calls are denied.
 
     Parameters
     ----------
     user : Path or None
         The user's file; ``None`` to leave it out.
     sites : sequence of SitePlace
-        Where the site's may be.
+        Where the site's files may be.
     profile : RuleText or None
-        What variables of the server's environment say, as one more file of the site.
+        Rules from variables of the server's environment, treated as another file of the site.
     """
 
     def __init__(self, *, user: Path | None, sites: Sequence[SitePlace] = (), profile: RuleText | None = None) -> None:
@@ -91,7 +91,7 @@ class RuleFiles:
     def load(self) -> RuleBook:
         """Return the rules; the same object as last time if no file changed.
 
-        Costs a ``stat`` or two a file, and in a turn of the event loop only the first time.
+        It costs one or two ``stat`` calls for each file, and only the first call in each turn of the event loop.
         """
         if self._looked.is_same:
             return self._book
@@ -136,7 +136,7 @@ class RuleFiles:
         return os.access(place, os.W_OK)
 
     def write(self, entries: Sequence[JsonValue], *, revision: str | None = None, schema: str | None = None) -> None:
-        """Write the user's rules, as a whole or not at all; only the user can read the file.
+        """Write the user's rules atomically; only the user can read the file.
 
         Parameters
         ----------
@@ -145,16 +145,16 @@ class RuleFiles:
         revision : str or None
             The revision that they replace; ``None`` for any.
         schema : str or None
-            What ``$schema`` is to say; by default what it says.
+            The new ``$schema``; by default it stays as it is.
 
         Raises
         ------
         InvalidRulesError
-            They are no rules; nothing is written.
+            The rules are invalid; nothing is written.
         PolicyConflictError
             The file has changed since that revision.
         StorageError
-            It cannot be written.
+            The file cannot be written.
         """
         if self._user is None:
             raise StorageError("there is no file of rules to write")
@@ -185,7 +185,7 @@ def _check(text: str, path: str) -> None:
 
 
 def _target(path: Path) -> Path:
-    """Return what is to be replaced: the file that a link leads to, so that the link stays; nothing but a file."""
+    """Return the path to replace: the target of a link, so that the link stays. It must be a regular file."""
     target = Path(os.path.realpath(path))
     return path if target.exists() and not target.is_file() else target
 
@@ -195,14 +195,14 @@ def _is_other(one: _Found, other: _Found) -> bool:
 
 
 def _site_policy(part: _Found) -> SitePolicy:
-    """Return what a file of the site says besides rules; of a broken one, that all is off."""
+    """Return what a site's file says besides rules; if it is broken, that everything is off."""
     if part.does_count and part.text.problems:
         return SitePolicy.closed(part.text.problems[0].path)
     return part.text.site
 
 
 def _rules(parts: Sequence[_Found], layer: Layer) -> list[Rule]:
-    """Return the rules of a layer's files, and one for each file that is broken."""
+    """Return the rules of a layer's files, and a rule for each broken file."""
     rules: list[Rule] = []
     for part in parts:
         if part.does_count and part.text.problems:
@@ -219,7 +219,7 @@ class _WatchedFile:
     path : Path
         The file.
     read : callable
-        Returns what is in the file; gets its path and its bytes, or why they cannot be had.
+        Returns what is in the file, given its path and its bytes or the reason why they cannot be read.
     """
 
     def __init__(self, path: Path, read: Callable[[Path, bytes | str | None], _Found]) -> None:
@@ -233,7 +233,7 @@ class _WatchedFile:
         self._found: _Found | None = None
 
     def forget(self) -> None:
-        """Read the file at the next use in any case."""
+        """Read the file again at the next use, whether or not it changed."""
         self._stamp = None
 
     def load(self) -> _Found:
@@ -254,7 +254,7 @@ class _WatchedFile:
 
 
 def _content(path: Path) -> bytes | str | None:
-    """Return the bytes of a file, in words why they cannot be had, or ``None`` if there is no file."""
+    """Return the bytes of a file, the reason in words why they cannot be read, or ``None`` if there is no file."""
     try:
         for _ in range(_TRIES):
             content = _read_once(path)
@@ -268,7 +268,7 @@ def _content(path: Path) -> bytes | str | None:
 
 
 def _read_once(path: Path) -> bytes | str | None:
-    """Return the bytes, or what is wrong; ``None`` if the file changed while it was read."""
+    """Return the bytes, or what is wrong; ``None`` if the file changed while it was being read."""
     if not stat.S_ISREG(path.stat().st_mode):  # opening something else could do anything, or wait
         return "it is not a file"
     descriptor = os.open(path, _OPEN)
@@ -319,7 +319,7 @@ def _refused(path: Path, message: str) -> RuleText:
 
 
 def _why_not_users(path: Path) -> str:
-    """Return why a file is not the user's own; empty if it is."""
+    """Return why a file does not belong to the user; empty if it does."""
     if not hasattr(os, "geteuid"):
         return ""
     try:
@@ -332,7 +332,7 @@ def _why_not_users(path: Path) -> str:
 
 
 def file_stamp(path: str) -> FileStamp:
-    """Return what changes with a file; ``None`` if there is none. Each call waits for it: it asks the system once."""
+    """Return what changes with a file; ``None`` if there is none. Every call waits for this; it is one system call."""
     try:
         found = os.lstat(path)
     except FileNotFoundError:
@@ -357,7 +357,7 @@ def _rights(stamp: FileStamp) -> tuple[int, ...]:
 
 
 def _stamp_of_directory(path: str) -> FileStamp:
-    """Return what says who may put another file there."""
+    """Return what tells who can put another file there."""
     try:
         found = os.stat(path)  # noqa: PTH116
     except OSError:
@@ -366,7 +366,7 @@ def _stamp_of_directory(path: str) -> FileStamp:
 
 
 def read_file(path: Path) -> RuleText:
-    """Read a file of a user's rules once.
+    """Read a user's file of rules once.
 
     Raises
     ------

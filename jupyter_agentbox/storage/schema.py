@@ -1,7 +1,7 @@
 """The tables, and the steps that bring an older database up to date.
 
-`MIGRATIONS` is the truth: a new database runs all of its steps, an older one those that it lacks. A step that was
-released is never edited. The `Table` objects are what the steps add up to, for building statements; a test compares.
+`MIGRATIONS` is authoritative: a new database runs all of its steps, an older one those that it lacks. A released step
+is never edited. The `Table` objects describe the result of all steps, for building statements; a test compares the two.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The claim of the one process that runs the Hub service on a database.
+"""The claim of the single process that runs the Hub service on a database.
 
-Each transaction that writes looks first whether the claim still holds, and keeps others from taking it until the
-transaction ends. So a process that was frozen, and whose claim another took meanwhile, writes nothing more.
+Each write transaction first checks that the claim is still this process's, and keeps others from taking it until the
+transaction ends. So a process that was frozen, and whose claim another took in the meantime, writes nothing more.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ _CHECK: Final = {
 
 
 def make_claim_table(connection: Connection) -> None:
-    """Make the table and its row, in the caller's transaction, if they are not there."""
+    """Create the table and its row, in the caller's transaction, if they are missing."""
     if not inspect(connection).has_table(service.name):
         if connection.dialect.name == "postgresql":  # two services may start at once
             connection.execute(text("SELECT pg_advisory_xact_lock(72057594037930)"))
@@ -94,9 +94,9 @@ class ServiceClaim:
     process : Process
         This process.
     has_ended : callable
-        Whether a process of this machine has ended, by its number and its start.
+        Returns whether a process of this machine has ended, given its id and its start time.
     timeout : float
-        Seconds without a sign of life after which another may take over from this process.
+        Seconds without a heartbeat after which another process may take over.
     busy_timeout : float
         How long to wait for another process's lock, in seconds.
 
@@ -105,7 +105,7 @@ class ServiceClaim:
     lost : asyncio.Event
         Set when another has taken the database: this process has to end.
     follows : bool
-        Whether somebody held the database before, so that all who ever used it did so by a claim.
+        Whether another process held the database before, so that everyone who ever used it had a claim.
     since : str or None
         Since when this process holds the database, in ISO 8601; ``None`` before `take`.
     other_since : str or None
@@ -139,14 +139,14 @@ class ServiceClaim:
         )
 
     async def take(self) -> None:
-        """Take the database, once it is sure that nobody else uses it.
+        """Take the database once it is certain that no other process uses it.
 
-        If another held it and does not say that it has ended, this takes the time that the other gave itself.
+        If another process held it and did not record its end, this takes as long as that process's own timeout.
 
         Raises
         ------
         DatabaseHeldError
-            Another process uses it; the error says which, and what to do.
+            Another process uses it; the error says which one, and what to do.
         StorageError
         """
         self._loop = asyncio.get_running_loop()
@@ -166,7 +166,7 @@ class ServiceClaim:
             await asyncio.sleep(_LOOK)
 
     async def take_in_turn(self, stopped: asyncio.Event) -> bool:
-        """Take the database when nobody else uses it any more, however long that is; wait for it if it is away.
+        """Take the database as soon as no other process uses it; wait as long as it takes, and while it is unreachable.
 
         Parameters
         ----------
@@ -181,7 +181,7 @@ class ServiceClaim:
         Raises
         ------
         StorageError
-            Of the first look: most likely this process was told wrongly where the database is.
+            The first attempt failed; most likely the database's URL is wrong.
         """
         self._loop = asyncio.get_running_loop()
         first: Sighting | None = None
@@ -213,7 +213,7 @@ class ServiceClaim:
         return False
 
     async def _look(self, first: Sighting | None) -> tuple[Verdict, Claim | None]:
-        """Take the database, if that may be, and return ``None`` as claim; else the verdict, and who has it."""
+        """Take the database if possible, and return ``None`` as the claim; else the verdict, and its holder's claim."""
         verdict, claim = await self._committer.run(lambda connection: self._attempt(connection, first), write=True)
         if verdict is not Verdict.TAKE:
             return verdict, claim
@@ -222,12 +222,12 @@ class ServiceClaim:
         return verdict, None
 
     def check(self, connection: Connection) -> None:
-        """Look whether the claim holds, at the beginning of a transaction that writes; nobody takes it until its end.
+        """Check the claim at the beginning of a write transaction; nobody takes it until the transaction ends.
 
         Raises
         ------
         DatabaseHeldError
-            It does not, and never will again.
+            The claim is lost for good.
         """
         row = connection.execute(_CHECK[connection.dialect.name]).first()
         if row is None or row.holder != self._process.id or self._is_lost:
@@ -237,12 +237,12 @@ class ServiceClaim:
             )
 
     def check_connection(self, connection: Connection) -> None:
-        """Do so on a new connection, whose database may be another by now."""
+        """Check the claim on a new connection, which may lead to another database."""
         make_claim_table(connection)
         self.check(connection)
 
     async def aclose(self) -> None:
-        """Give up the database, if this process has it, so that the next need not wait."""
+        """Release the database if this process holds it, so that the next process need not wait."""
         if self._is_held and not self._is_lost:
             mine = service.update().where(service.c.id == 1, service.c.holder == self._process.id)
             try:
@@ -296,7 +296,7 @@ class ServiceClaim:
         return claim
 
     def _beat(self, connection: Connection) -> None:
-        """Give a sign of life, from the thread of the claim, which a busy event loop does not keep waiting."""
+        """Write heartbeats, in the claim's own thread, which a busy event loop does not delay."""
         if not self._is_held:
             return
         mine = service.update().where(service.c.id == 1, service.c.holder == self._process.id)
@@ -316,7 +316,7 @@ async def _wait(stopped: asyncio.Event, seconds: float) -> None:
 
 
 def since_of(claim: Claim) -> str:
-    """Return since when a database is held, for people and for JSON."""
+    """Return since when a database has been held, for people and for JSON."""
     return from_microseconds(claim.since).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 

@@ -1,4 +1,4 @@
-"""A policy that a Hub service signed for one user: as it is sent, kept on the disk, and read again."""
+"""A policy that a Hub service signed for one user: how it is sent, stored and read."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ _KEYS: Final = {"hub", "user", "version", "issued_at", "expires_at", "policy"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SignedPolicy:
-    """What a Hub service says to the server of one user.
+    """A Hub service's policy for the servers of one user.
 
     Parameters
     ----------
     hub : str
         The name of the Hub, as its administrator chose it.
     user : str
-        The user whose servers it is for.
+        The user for whose servers it is.
     version : int
-        Grows with each change.
+        The version, which grows with each change.
     issued_at, expires_at : datetime
-        When it was signed, and until when it holds.
+        When it was signed, and until when it is valid.
     policy : JSON object
         ``rules``, ``features`` and ``servers``, as in a site's file of rules.
     """
@@ -49,16 +49,16 @@ class SignedPolicy:
 
     @property
     def order(self) -> tuple[int, datetime]:
-        """What is greater of a later policy."""
+        """The sort key, which is greater for a later policy."""
         return self.version, self.issued_at
 
     @property
     def name(self) -> str:
-        """What stands for its file, in rules and messages."""
+        """The name that rules and messages show in place of a file."""
         return f"the policy of {self.hub}, version {self.version}"
 
     def rules(self) -> tuple[tuple[Rule, ...], SitePolicy]:
-        """Return its rules, and what it says besides.
+        """Return its rules, and what else it contains.
 
         Raises
         ------
@@ -71,7 +71,7 @@ class SignedPolicy:
         return found.rules, found.site
 
     def to_json(self) -> JsonObject:
-        """Return what is signed."""
+        """Return the signed content."""
         return {
             "hub": self.hub,
             "user": self.user,
@@ -83,7 +83,7 @@ class SignedPolicy:
 
 
 def sign(policy: SignedPolicy, private_key: bytes) -> bytes:
-    """Return a policy as it is sent: JSON with the policy and the signature, both in base64.
+    """Return a policy in the form in which it is sent: JSON with the policy and the signature, both in base64.
 
     Parameters
     ----------
@@ -107,19 +107,19 @@ def public_key_of(private_key: bytes) -> str:
 
 
 def read_signed(data: bytes, public_key: str) -> SignedPolicy:
-    """Return the policy that was signed. Nothing in it is looked at before the signature is.
+    """Return the signed policy. Nothing in it is read before the signature is verified.
 
     Parameters
     ----------
     data : bytes
-        As it was sent.
+        The policy, as it was sent.
     public_key : str
         The key, in base64.
 
     Raises
     ------
     PolicyRefusedError
-        If it is cut short or changed, or nobody with the key signed it.
+        If it is truncated or changed, or was not signed with the key.
     """
     payload, signature = _parts(data)
     _check_signature(payload, signature, public_key)

@@ -1,4 +1,4 @@
-"""Statements that each call needs, run without what SQLAlchemy prepares for results that they do not have."""
+"""Runs the statements that every call needs, without SQLAlchemy's preparation for results, which they do not have."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sqlalchemy import ClauseElement, Connection, Dialect
 
 
 def execute(connection: Connection, statement: ClauseElement, values: Mapping[str, Any]) -> int:
-    """Run a statement, of SQLite directly, and return how many rows it changed."""
+    """Run a statement, on SQLite directly, and return the number of changed rows."""
     text, names = _compiled(statement, connection.dialect)
     ordered = dict(values) if names is None else tuple(values[name] for name in names)
     if connection.dialect.name != "sqlite":
@@ -22,6 +22,6 @@ def execute(connection: Connection, statement: ClauseElement, values: Mapping[st
 
 @cache
 def _compiled(statement: ClauseElement, dialect: Dialect) -> tuple[str, list[str] | None]:
-    """Return the text of a statement, and the names of its values if they go by position."""
+    """Return the text of a statement, and the names of its values if they are passed by position."""
     compiled: Any = statement.compile(dialect=dialect)
     return str(compiled), compiled.positiontup

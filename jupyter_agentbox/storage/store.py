@@ -1,4 +1,4 @@
-"""What every store in an SQL database is made of: a connection in a thread of its own, and a lease on what is open."""
+"""The base of every store in an SQL database: a connection in its own thread, and a lease on what is open."""
 
 from __future__ import annotations
 
@@ -23,25 +23,25 @@ _KNOWN: Final = 2.0
 
 
 class SqlStore:
-    """The base of stores that several server processes share. Each process owns what it works on.
+    """The base of stores that several server processes share. Each process owns what it is working on.
 
     Parameters
     ----------
     url : str
-        A SQLAlchemy URL. `sqlite_url` makes one of a path. SQLite's directory and file are made if need be, for this
-        user only.
+        A SQLAlchemy URL; `sqlite_url` makes one from a path. SQLite's directory and file are created if necessary, for
+        this user only.
     clock : Clock
         Used where no file lock can tell which processes are alive.
     owned : Column
-        Names the process that owns a row of what this store keeps. While it owns one, its silence means its death.
+        The column with the process that owns a row of this store. While it owns one, its silence means its death.
     journal_mode : {"wal", "delete"}
         SQLite's journal. WAL does not work on network file systems, which do not always refuse it: choose "delete".
     busy_timeout : float
         How long a method waits for another process's lock, in seconds, before it raises `StorageError`.
     tenant : str or None
-        The user of a JupyterHub whose database it has to be; any other's cannot be used.
+        The JupyterHub user to whom the database must belong; any other user's cannot be used.
     service_claim : ServiceClaim or None
-        That of a Hub service, without which nothing is written; while it holds, no other process uses the database.
+        A Hub service's claim, without which nothing is written; under it no other process uses the database.
     """
 
     def __init__(
@@ -79,12 +79,12 @@ class SqlStore:
         )
 
     async def check_writable(self) -> None:
-        """Read, and write something that changes nothing; what the latter gave holds for two seconds.
+        """Read, and write something that changes nothing; the result of the latter is reused for two seconds.
 
         Raises
         ------
         StorageError
-            The database is away, full, or can only be read.
+            The database is unreachable, full or read-only.
         """
         await self._committer.run(_look, write=False)
         if self._check is None or (self._check.done() and time.monotonic() - self._checked_at >= _KNOWN):
@@ -94,7 +94,7 @@ class SqlStore:
         await asyncio.shield(self._check)
 
     async def leave(self) -> None:
-        """Say that this process ends, so that the next may adopt at once what is open. Nothing follows but `aclose`.
+        """Record that this process ends, so that the next can adopt at once what is open. Only `aclose` may follow.
 
         Raises
         ------
@@ -103,19 +103,19 @@ class SqlStore:
         await self._committer.run(self._owners.leave, write=True)
 
     async def aclose(self) -> None:
-        """Finish what was asked for and close the database."""
+        """Finish outstanding work and close the database."""
         await self._committer.aclose()
 
     def _claim(self, connection: Connection) -> None:
-        """Say on a new connection that this process is alive."""
+        """Record, on a new connection, that this process is alive."""
         self._owners.connect(connection)
 
     def _is_gone(self, connection: Connection, owner: str) -> bool:
-        """Whether a process is gone; all others are where one at a time uses the database, and this one does."""
+        """Whether a process is gone; if only one process at a time uses the database, all others are."""
         return self._is_alone(owner) or self._owners.is_gone(connection, owner)
 
     def _is_forgotten(self, connection: Connection, owner: str) -> bool:
-        """Whether a process is gone that may have had nothing open, and so no reason to give a sign of life."""
+        """Whether a process is gone that may have had nothing open, and so no reason to write a heartbeat."""
         return self._is_alone(owner) or self._owners.is_forgotten(connection, owner)
 
     def _is_alone(self, owner: str) -> bool:
@@ -128,12 +128,12 @@ def _look(connection: Connection) -> None:
 
 
 def _touch(connection: Connection) -> None:
-    """Write the version of the tables anew: the commit fails where no other would succeed."""
+    """Write the version of the tables again: the commit fails if any other would."""
     if connection.execute(schema.update().values(version=schema.c.version)).rowcount != 1:
         raise StorageError("the approval store has lost the version of its tables")
 
 
 def _look_at(check: asyncio.Future[None]) -> None:
-    """Look at the error, should nobody be left who waits."""
+    """Retrieve the error, in case nobody waits any more."""
     if not check.cancelled():
         check.exception()

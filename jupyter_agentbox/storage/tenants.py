@@ -1,4 +1,4 @@
-"""Whose a database is: that of one user of a JupyterHub, whose arguments and decisions no other may read."""
+"""The owner of a database: one JupyterHub user, whose arguments and decisions no other user may read."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ _CLAIM: Final = {
 
 
 def make_tenant_table(connection: Connection) -> None:
-    """Make the table, for servers that may make none, in the caller's transaction."""
+    """Create the table, in the caller's transaction, for servers that may create none."""
     _tenant.create(connection, checkfirst=True)
 
 
 def check_tenant(connection: Connection, name: str) -> None:
-    """Take the database for a user if it is nobody's yet, in the caller's transaction.
+    """Make the database a user's if it is nobody's yet, in the caller's transaction.
 
     Parameters
     ----------
     connection : Connection
-        In a transaction that writes.
+        A connection in a write transaction.
     name : str
         The user.
 

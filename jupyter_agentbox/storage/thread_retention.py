@@ -1,4 +1,4 @@
-"""Which of agents' threads are removed from the store, and when: by age, and by how many there are."""
+"""Which of the agents' threads are removed from the store, and when: by age and by number."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _STEP: Final = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThreadLimits:
-    """How many threads are kept, and for how long; ``None`` is no limit. A turn in progress keeps its thread.
+    """How many threads are kept, and for how long; ``None`` means no limit. A thread with a turn in progress is kept.
 
     Parameters
     ----------
     days : float or None
         How long a thread is kept after its last change.
     count : int or None
-        How many are kept: those that changed last.
+        How many are kept: the most recently changed ones.
     """
 
     days: float | None = None
@@ -34,12 +34,12 @@ class ThreadLimits:
 
 
 class ThreadRetention:
-    """Removes threads that need not be kept.
+    """Removes threads beyond the limits.
 
     Parameters
     ----------
     limits : ThreadLimits
-        What is kept.
+        The limits.
     """
 
     def __init__(self, limits: ThreadLimits) -> None:
@@ -47,7 +47,7 @@ class ThreadRetention:
         self._looked_at: float | None = None
 
     def is_due(self, now: float) -> bool:
-        """Return whether to look at what is kept, at `now` in seconds; if so, the next look is due in an hour."""
+        """Return whether `sweep` is due, at `now` in seconds; if so, it is next due in an hour."""
         if self._limits == ThreadLimits():
             return False
         is_due = self._looked_at is None or now - self._looked_at >= _INTERVAL
@@ -56,16 +56,16 @@ class ThreadRetention:
         return is_due
 
     def sweep(self, connection: Connection, now: int, *, is_gone: Callable[[str], bool]) -> bool:
-        """Remove a part of what need not be kept; return whether there may be more.
+        """Remove some of what is beyond the limits; return whether there may be more.
 
         Parameters
         ----------
         connection : Connection
-            To the database.
+            A connection to the database.
         now : int
             The time, in microseconds.
         is_gone : callable
-            Returns whether the process with this id, which works on turns, is gone.
+            Returns whether the process with this id, which was working on turns, is gone.
         """
         owners = connection.scalars(select(turns.c.owner).where(turns.c.owner.is_not(None)).distinct()).all()
         in_progress = select(turns.c.thread_id).where(turns.c.owner.in_([one for one in owners if not is_gone(one)]))
@@ -88,7 +88,7 @@ class ThreadRetention:
 
 
 def remove(connection: Connection, ids: Sequence[str]) -> None:
-    """Remove threads, by their keys, with all that is kept of their turns."""
+    """Remove threads, by their keys, with everything stored about their turns."""
     own = turns.c.thread_id.in_(ids)
     connection.execute(summaries.delete().where(summaries.c.id.in_(select(turns.c.id).where(own))))
     connection.execute(turns.delete().where(own))

@@ -1,4 +1,4 @@
-"""Agents' threads in the database of the approvals: conversations, their turns, and what the model is sent of them."""
+"""Agents' threads in the approvals' database: conversations, their turns, and the messages for the model."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ _PUT_SUMMARY: Final = (
 class SqlThreadStore(SqlStore):
     """A `ThreadStore` in an SQL database.
 
-    A turn belongs to the process that began it until it ends. When that process is gone, whoever reads the thread next
+    A turn belongs to the process that began it until it ends. When that process is gone, the next reader of the thread
     finds the turn interrupted.
 
     Parameters
@@ -61,7 +61,7 @@ class SqlThreadStore(SqlStore):
     url, clock, journal_mode, busy_timeout
         As for `SqlStore`. The clock also gives the times at which turns are interrupted.
     limits : ThreadLimits, optional
-        What is kept; looked after while turns begin. Everything by default.
+        How much is kept; applied when turns begin. Everything by default.
     """
 
     def __init__(
@@ -86,13 +86,13 @@ class SqlThreadStore(SqlStore):
         self._sweeping: asyncio.Task[None] | None = None
 
     async def aclose(self) -> None:
-        """Finish what was asked for and close the database."""
+        """Finish outstanding work and close the database."""
         if self._sweeping is not None:
             await asyncio.wait([self._sweeping])
         await super().aclose()
 
     async def put(self, thread: Thread) -> None:
-        """Keep a new thread; its turns are kept by `begin` and `put_turn`."""
+        """Store a new thread; `begin` and `put_turn` store its turns."""
         row = _thread_row(thread)
         await self._committer.run(lambda connection: connection.execute(threads.insert().values(row)), write=True)
 
@@ -114,7 +114,7 @@ class SqlThreadStore(SqlStore):
         )
 
     async def list(self, query: ThreadQuery) -> ThreadPage:
-        """Return a page of threads without their turns, the last changed first."""
+        """Return a page of threads without their turns, the most recently changed first."""
         statement = _list_statement(query)
 
         def job(connection: Connection) -> ThreadPage:
@@ -139,7 +139,7 @@ class SqlThreadStore(SqlStore):
         await self._committer.run(job, write=True)
 
     async def begin(self, turn: Turn, changes: Mapping[str, object] | None = None) -> None:
-        """Keep a new turn, and changes of its thread. A thread has one in progress at a time."""
+        """Store a new turn, and changes to its thread. A thread has one turn in progress at a time."""
 
         def job(connection: Connection) -> None:
             _lock(connection, turn.thread_id)
@@ -156,7 +156,7 @@ class SqlThreadStore(SqlStore):
             self._sweeping = in_background(self._sweep(), what="removing old threads")
 
     async def put_turn(self, turn: Turn, history: bytes) -> None:
-        """Keep what became of a turn that this process began, and the model's own history of it."""
+        """Store the state of a turn that this process began, and the model's own history of it."""
 
         def job(connection: Connection) -> int:
             row = self._turn_row(turn, number=0, history=history)  # here: a long turn takes a while
@@ -196,7 +196,7 @@ class SqlThreadStore(SqlStore):
         return await self._committer.run(job, write=True, durable=False)
 
     async def summaries(self, thread_ids: Sequence[str]) -> Mapping[str, Sequence[TurnSummary]]:
-        """Return what lists say of the turns of some threads, by the thread's id, the oldest first."""
+        """Return the summaries of some threads' turns for lists, by the thread's id, oldest first."""
         by_key = {text_key(thread_id): thread_id for thread_id in thread_ids}
         statement = select(turns.c.thread_id, turns.c.owner, summaries.c.summary).join(
             summaries, summaries.c.id == turns.c.id
@@ -215,21 +215,21 @@ class SqlThreadStore(SqlStore):
         return await self._committer.run(job, write=False)
 
     async def histories(self, thread_id: str) -> Sequence[bytes]:
-        """Return the model's own histories of the thread's turns, the oldest first."""
+        """Return the model's own histories of the thread's turns, oldest first."""
         statement = select(turns.c.history).where(turns.c.thread_id == text_key(thread_id)).order_by(turns.c.number)
         return await self._committer.run(lambda connection: connection.scalars(statement).all(), write=False)
 
     async def copy(self, thread_id: str, copied: Thread, turn_ids: Mapping[str, str]) -> None:
-        """Keep a new thread with copies of some turns of another one.
+        """Store a new thread with copies of some turns of another one.
 
         Parameters
         ----------
         thread_id : str
-            The thread that is copied from.
+            The thread to copy from.
         copied : Thread
             The new thread.
         turn_ids : mapping
-            The turns that are copied, by their ids: the copies' ids.
+            The ids of the turns to copy, with the ids of the copies.
         """
         found = select(turns).where(turns.c.thread_id == text_key(thread_id)).order_by(turns.c.number)
 
@@ -271,7 +271,7 @@ class SqlThreadStore(SqlStore):
         return thread
 
     def _require_idle(self, connection: Connection, thread_id: str) -> None:
-        """Look at the turns that have an owner: it takes no longer where a thread has many that ended."""
+        """Check that no turn has an owner, which takes no longer if many of the thread's turns have ended."""
         self._get(connection, thread_id, include_turns=False)
         statement = select(turns).where(turns.c.thread_id == text_key(thread_id), turns.c.owner.is_not(None))
         found = [self._living(connection, row) for row in connection.execute(statement).all()]
@@ -341,7 +341,7 @@ def _list_statement(query: ThreadQuery) -> Select[Any]:
 
 
 def _lock(connection: Connection, thread_id: str) -> None:
-    """Keep other processes from changing the thread until this transaction ends; SQLite has one writer anyway."""
+    """Keep other processes from changing the thread until this transaction ends; SQLite has a single writer anyway."""
     connection.execute(select(threads.c.id).where(threads.c.id == text_key(thread_id)).with_for_update())
 
 

@@ -1,4 +1,4 @@
-"""Makes or upgrades the tables of a database as an administrator's role, for servers whose own role may not."""
+"""Creates or upgrades a database's tables with an administrator's role, for servers whose own role may not do so."""
 
 from __future__ import annotations
 
@@ -31,21 +31,21 @@ _SERVICE: Final = {
 
 
 def upgrade(url: str, *, role: str | None = None, may_remove: bool = False) -> int:
-    """Bring the tables to this release's version, and say what a role may do with them; return the version.
+    """Bring the tables to this release's version, and grant a role its rights; return the version.
 
     Parameters
     ----------
     url : str
-        A SQLAlchemy URL, with a role that may make tables.
+        A SQLAlchemy URL with a role that may create tables.
     role : str or None
-        The role of PostgreSQL that servers have; ``None`` leaves everybody's rights as they are.
+        The PostgreSQL role of the servers; ``None`` leaves all rights as they are.
     may_remove : bool
-        Whether that role may remove requests and their entries of the audit chain, as limits of the history need.
+        Whether that role may remove requests and their entries in the audit chain, as limits of the history require.
 
     Raises
     ------
     StorageError
-        If that is not possible; then nothing has changed.
+        If that is not possible; nothing has changed then.
     """
     database = Database(url, journal_mode=None, busy_timeout=_LOCK_TIMEOUT, on_connect=make_tenant_table)
     if role is not None and database.path is not None:

@@ -9,10 +9,10 @@ from contextlib import contextmanager
 
 @contextmanager
 def without_collections() -> Iterator[None]:
-    """Have no garbage collected meanwhile.
+    """Suspend garbage collection meanwhile.
 
-    An import makes hundreds of thousands of objects that stay. Looking through them again and again takes a fifth of
-    the time that the libraries of models take to import.
+    An import creates hundreds of thousands of objects that stay. Scanning them again and again takes a fifth of
+    the time in which the libraries for models are imported.
     """
     if not gc.isenabled():  # somebody wants it so; or another thread imports, and will end this
         yield

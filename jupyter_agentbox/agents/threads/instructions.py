@@ -1,4 +1,4 @@
-"""What the model is told before anything else."""
+"""The instructions that the model gets before anything else."""
 
 from __future__ import annotations
 

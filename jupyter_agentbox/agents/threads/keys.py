@@ -1,4 +1,4 @@
-"""Where a model's key comes from: the environment, a private file, the keyring of the operating system."""
+"""Finds a model's key: in the environment, in a private file, or in the operating system's keyring."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ KEYRING_SERVICE: Final = "jupyter-agentbox"
 
 
 def account_of(provider: str) -> str:
-    """Return whose key a provider's models need: `openai-chat` is another interface of `openai`."""
+    """Return the provider whose key a provider's models need: `openai-chat` is another interface of `openai`."""
     return provider.removesuffix("-chat")
 
 
 def key_of(provider: str) -> str | None:
-    """Return the key for a provider's models that this process has, from the first place that has one.
+    """Return this process's key for a provider's models, from the first place that has one.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ def key_of(provider: str) -> str | None:
     Raises
     ------
     AgentConfigurationError
-        The file of keys can be read by others, or is no such file.
+        Others can read the file of keys, or it is not a valid file of keys.
     """
     return find_key(provider, environment=os.environ, file=paths.config_dir() / "model-keys.json")
 
@@ -54,7 +54,7 @@ def find_key(provider: str, *, environment: Mapping[str, str], file: Path | None
     Raises
     ------
     AgentConfigurationError
-        The file can be read by others, or is no such file.
+        Others can read the file, or it is not a valid file of keys.
     """
     account = account_of(provider)
     return environment.get(KEY_VARIABLES[provider]) or _from_file(account, file) or _from_keyring(account)

@@ -1,4 +1,4 @@
-"""What one turn, and the turns of one hour, may use."""
+"""Limits on what one turn, and all turns of one hour, may use."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ _HOUR: Final = 3600.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnLimits:
-    """What agents may use; ``None`` is no limit. A turn that reaches one ends with a notice, and can be gone on with.
+    """Limits on what agents may use; ``None`` means no limit. A turn that reaches one ends, and can be continued.
 
     Parameters
     ----------
     steps : int or None
-        How often the model is asked in a turn.
+        Maximum number of requests to the model in a turn.
     tokens : int or None
-        Tokens of a turn, in and out.
+        Maximum number of input and output tokens in a turn.
     seconds : float or None
-        Time that a turn works. While it waits for a decision, the time stands still.
+        Maximum working time of a turn. The clock stops while the turn waits for a decision.
     requests_per_hour : int or None
-        How often models are asked in an hour, in all threads.
+        Maximum number of requests to models in an hour, in all threads.
     tokens_per_hour : int or None
-        Tokens in an hour, in all threads.
+        Maximum number of tokens in an hour, in all threads.
     answer_characters : int
-        How long one answer of the model may be, with its thoughts and calls.
+        Maximum length of one answer of the model, including its reasoning and calls.
     attempts : int
-        How many pieces of code are written at most in a turn of the back end ``generate``.
+        Maximum number of pieces of code in a turn of the back end ``generate``.
     calls : int
-        How many tool calls of code a turn lists; the approval store has all.
+        Maximum number of code's tool calls that a turn lists; the approval store has all of them.
     output_characters : int
-        How much of what code prints is sent to the model: the beginning and the end.
+        How many characters of code's output the model gets: the beginning and the end.
     """
 
     steps: int | None = 50
@@ -59,9 +59,9 @@ class HourlyUse:
     Parameters
     ----------
     limits : TurnLimits
-        What may be used.
+        The limits.
     now : callable
-        A clock that only goes forward, in seconds.
+        Returns the time of a monotonic clock, in seconds.
     """
 
     def __init__(self, limits: TurnLimits, now: Callable[[], float]) -> None:
@@ -71,15 +71,15 @@ class HourlyUse:
         self._tokens: deque[tuple[float, int]] = deque()
 
     def add_request(self) -> None:
-        """Count one request to a model, as it begins."""
+        """Count a request to a model when it begins."""
         self._requests.append(self._now())
 
     def add_tokens(self, tokens: int) -> None:
-        """Count what a request has cost."""
+        """Count the tokens of a request."""
         self._tokens.append((self._now(), tokens))
 
     def exceeded(self) -> str | None:
-        """Return which limit is reached, in words; ``None`` if none is."""
+        """Return the limit that is reached, in words; ``None`` if none is."""
         before = self._now() - _HOUR
         while self._requests and self._requests[0] <= before:
             self._requests.popleft()

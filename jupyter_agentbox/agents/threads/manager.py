@@ -47,19 +47,19 @@ class ThreadManager:
     Parameters
     ----------
     store : ThreadStore
-        Where they are kept.
+        The store of threads and turns.
     kernels : ThreadKernels
-        Where agents work.
+        The kernels in which agents work.
     clients : ModelClients
-        Has the clients of models. They are closed with the manager.
+        The models' clients, which are closed with the manager.
     clock : Clock
-        The time of what is kept.
+        The time that is stored.
     ids : Ids
-        Makes ids.
+        Creates ids.
     limits : TurnLimits
         What agents may use.
     modes : ModeKeeper
-        Has the calls of a thread decided as its approval mode says.
+        Makes the calls of a thread be decided by its approval mode.
     review_model : str
         The model that reviews calls in the mode ``auto_review``; empty for the thread's own.
     """
@@ -110,7 +110,7 @@ class ThreadManager:
         return thread
 
     async def read(self, thread_id: str, *, include_turns: bool = False) -> Thread:
-        """Return a thread; a turn in progress here is as it is now.
+        """Return a thread; a turn in progress here is in its present state.
 
         Raises
         ------
@@ -123,7 +123,7 @@ class ThreadManager:
         return replace(thread, turns=tuple(running.turn if one.id == running.id else one for one in thread.turns))
 
     async def list(self, query: ThreadQuery) -> ThreadPage:
-        """Return a page of threads, the last changed first."""
+        """Return a page of threads, the most recently changed first."""
         return await self._store.list(query)
 
     async def set_name(self, thread_id: str, name: str) -> Thread:
@@ -131,7 +131,7 @@ class ThreadManager:
         return await self._change(thread_id, name=name)
 
     async def archive(self, thread_id: str) -> Thread:
-        """Archive a thread: lists leave it out."""
+        """Archive a thread: lists omit it."""
         return await self._change(thread_id, is_archived=True)
 
     async def unarchive(self, thread_id: str) -> Thread:
@@ -150,7 +150,7 @@ class ThreadManager:
         await self._store.delete(thread_id)
 
     async def change(self, thread_id: str, *, mode: ApprovalMode | None = None, model: str | None = None) -> Thread:
-        """Change what is given of a thread, from its next turn on; return it.
+        """Change the given fields of a thread, from its next turn on; return it.
 
         Raises
         ------
@@ -173,11 +173,11 @@ class ThreadManager:
         Parameters
         ----------
         thread_id : str
-            The thread that is copied from.
+            The thread to copy.
         turn_id : str, optional
-            The last turn that is copied; by default, the last that has ended.
+            The last turn to copy; by default, the last one that has ended.
         mode, model : optional
-            Others than those of the thread that is copied from.
+            A mode and a model other than those of the copied thread.
 
         Raises
         ------
@@ -206,7 +206,7 @@ class ThreadManager:
         return fork
 
     async def messages(self, thread_id: str) -> Sequence[JsonObject]:
-        """Return what the model was sent and answered in all turns, as `message_texts` writes it.
+        """Return the messages to and from the model in all turns, in the form of `message_texts`.
 
         Raises
         ------
@@ -235,13 +235,13 @@ class ThreadManager:
         thread_id : str
             The thread.
         prompt : str
-            What the agent is asked.
+            The person's request to the agent.
         mode, model : optional
-            Change the thread's, from this turn on.
+            The thread's new mode and model, from this turn on.
         backend : TurnBackend
-            How this turn is worked on.
+            How this turn is processed.
         steps : int, optional
-            How often the model may be asked in this turn, if that is less than the limits say.
+            Maximum number of requests to the model in this turn, if lower than the limit.
 
         Raises
         ------
@@ -250,9 +250,9 @@ class ThreadManager:
         ThreadBusyError
             A turn of it is in progress.
         AgentConfigurationError
-            The model cannot be used; it was asked nothing.
+            The model cannot be used; nothing was sent to it.
         AgentTurnError
-            A limit per hour is reached, so the turn could ask no model; nothing of it is kept.
+            An hourly limit is reached, so the turn could not ask a model; nothing of it is stored.
         """
         if self._is_closed:
             raise ThreadError(f"the agent of thread `{thread_id}` was closed")
@@ -296,7 +296,7 @@ class ThreadManager:
             ending.add_done_callback(self._ending.discard)
 
     async def aclose(self) -> None:
-        """Interrupt what is in progress. No turn begins from now on."""
+        """Interrupt the turns in progress. No further turn begins."""
         self._is_closed = True
         if self._beginning:
             await asyncio.wait(self._beginning)
@@ -306,7 +306,7 @@ class ThreadManager:
             await self._clients.aclose()
 
     async def _keep(self, turn: Turn, history: bytes) -> None:
-        """Keep a turn. An end that cannot be kept now is kept before the thread's next turn."""
+        """Store a turn. An end that cannot be stored now is stored before the thread's next turn."""
         try:
             await self._store.put_turn(turn, history)
         except StorageError:
@@ -315,7 +315,7 @@ class ThreadManager:
             raise
 
     async def _keep_end(self, thread_id: str) -> None:
-        """Keep the end of the thread's last turn, if that was not possible before: it would be in progress for ever."""
+        """Store the end of the thread's last turn if that failed before: otherwise it would be in progress for ever."""
         unkept = self._unkept.pop(thread_id, None)
         if unkept is not None:
             await self._keep(*unkept)
@@ -384,7 +384,7 @@ class ThreadManager:
 
 @dataclass(frozen=True, slots=True)
 class _Clients:
-    """Of the model that works on a turn, and of the one that reviews its calls, if one does."""
+    """The client of the model that works on a turn, and of the one that reviews its calls, if one does."""
 
     model: Model
     reviewing: Model | None
@@ -392,14 +392,14 @@ class _Clients:
 
 @dataclass(frozen=True, slots=True)
 class _Way:
-    """How a turn is worked on, and what it may use."""
+    """How a turn is processed, and what it may use."""
 
     backend: TurnBackend
     limits: TurnLimits
 
 
 def _given(**changes: object) -> dict[str, object]:
-    """Return the changes that are none to ``None``."""
+    """Return the changes whose value is not ``None``."""
     return {name: value for name, value in changes.items() if value is not None}
 
 
@@ -412,7 +412,7 @@ def _runner_of(backend: TurnBackend) -> type[TurnRunner]:
 
 
 def _import_loop() -> None:
-    """Import what asks models, in a thread at the first turn: it takes seconds, and the extra may be missing.
+    """Import the loop that asks models, in a thread at the first turn: it takes seconds, and the extra may be missing.
 
     Raises
     ------

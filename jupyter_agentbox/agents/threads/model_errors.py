@@ -1,4 +1,4 @@
-"""What went wrong with a model, in words for a person."""
+"""Describes errors of models in words for a person."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ def is_too_long(error: AgentRunError) -> bool:
 
 
 def text_of(error: AgentRunError, model: Model) -> str:
-    """Return what an error means, without the model's key, which a gateway may repeat in its errors.
+    """Return a description of an error, without the model's key, which a gateway may repeat in its errors.
 
     Parameters
     ----------
     error : AgentRunError
-        What the library that asks models raised.
+        The error that the library for models raised.
     model : Model
         The client of the model.
     """

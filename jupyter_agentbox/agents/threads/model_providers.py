@@ -1,4 +1,4 @@
-"""The providers whose interfaces an agent speaks, and the environment variables that hold their keys."""
+"""The providers whose APIs an agent supports, and the environment variables with their keys."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`ModelReviewer`: a model that says of a call whether it may run, in the place of a person."""
+"""`ModelReviewer`: a model that decides in place of a person whether a call may run."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class ModelReviewer:
     name : str
         The model's name, for the record.
     meter : UsageMeter
-        Counts what reviews cost.
+        Counts the cost of reviews.
     """
 
     def __init__(self, model: Model, name: str, *, meter: UsageMeter) -> None:
@@ -59,14 +59,14 @@ class ModelReviewer:
         self._free = asyncio.Semaphore(_AT_ONCE)
 
     async def review(self, call: ToolCall, tool: ToolDescription) -> Review:
-        """Return what the model says of a call.
+        """Return the model's verdict on a call.
 
         Raises
         ------
         AgentBoxError
-            The call is too long to be shown whole.
+            The call is too long to be shown in full.
         Exception
-            The model cannot be asked, its answer is not understood, or a limit of the turn is reached.
+            The model cannot be asked, its answer is invalid, or a limit of the turn is reached.
         """
         shown = _shown(call, tool)
         if len(shown) > MOST_CHARACTERS:
@@ -81,7 +81,7 @@ class ModelReviewer:
 
 
 def _shown(call: ToolCall, tool: ToolDescription) -> str:
-    """Return a call as the model sees it. Letters beyond ASCII are escaped, so that none is invisible."""
+    """Return a call in the form that the model sees. Non-ASCII characters are escaped, so that none is invisible."""
     return json.dumps(
         {
             "server": call.server,

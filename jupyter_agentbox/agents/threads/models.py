@@ -1,4 +1,4 @@
-"""Makes the client of a language model from its name, its address and its key."""
+"""Creates the client of a language model from its name, its URL and its key."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _NO_KEY: Final = "none"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelSettings:
-    """Which model answers, and how it is reached.
+    """The model, and how it is reached.
 
     Parameters
     ----------
@@ -27,7 +27,7 @@ class ModelSettings:
         ``provider:name``: ``openai:gpt-5.2`` (Responses), ``openai-chat:llama3.3`` (Chat Completions), or
         ``anthropic:claude-sonnet-5``.
     base_url : str or None
-        The address of another server that speaks the provider's interface, such as Ollama, vLLM or a gateway.
+        The URL of another server with the provider's API, such as Ollama, vLLM or a gateway.
     api_key : str or None
         The key. A server at `base_url` may need none.
     """
@@ -43,7 +43,7 @@ def provider_of(model: str) -> str:
     Raises
     ------
     AgentConfigurationError
-        It has none, or one that is not known.
+        It has none, or an unknown one.
     """
     provider, colon, name = model.partition(":")
     if not colon or not name or provider not in KEY_VARIABLES:
@@ -54,12 +54,12 @@ def provider_of(model: str) -> str:
 
 
 def make_model(settings: ModelSettings) -> Model:
-    """Return the client of a model. Asks it nothing.
+    """Return the client of a model, without sending anything to the model.
 
     Raises
     ------
     AgentConfigurationError
-        The name or the key is missing, or the provider's library.
+        The name, the key or the provider's library is missing.
     """
     provider = provider_of(settings.model)
     name = settings.model.partition(":")[2]

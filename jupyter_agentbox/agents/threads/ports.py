@@ -1,4 +1,4 @@
-"""What an agent needs from outside: a kernel to work in, and the tools that code in it may call."""
+"""Protocols for what an agent needs from outside: a kernel to work in, and the tools that code there may call."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ class PendingApproval(Protocol):
         """The request's id in the approval store."""
 
     async def accept(self, arguments: Mapping[str, Any] | None = None) -> None:
-        """Let the call run, with edited arguments if any are given."""
+        """Allow the call, with edited arguments if any are given."""
 
     async def reject(self, reason: str = "") -> None:
-        """Do not let the call run."""
+        """Reject the call."""
 
     async def reject_unasked(self, reason: str) -> None:
-        """Let the call fail because there is nobody who could decide."""
+        """Make the call fail because there is nobody who could decide."""
 
     async def response(self) -> bool:
-        """Wait until the request is settled; return whether the call may run."""
+        """Wait until the request is decided or ends otherwise; return whether the call may run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +45,7 @@ class ApprovalAsked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolCallBegan:
-    """The code called a tool, and no person is asked: a rule, the thread's mode or a model has decided."""
+    """The code called a tool, and no person is asked, because a rule, the thread's mode or a model has decided."""
 
     request_id: str
     server: str
@@ -67,19 +67,19 @@ class CodeEnded:
     Parameters
     ----------
     code : str
-        What ran, after edits.
+        The code that ran, after edits.
     status : ItemStatus
         `ItemStatus.DECLINED` if it was not allowed to run, `ItemStatus.INTERRUPTED` if nobody could decide any more.
     text : str
-        What it printed, displayed and returned, as text.
+        Its printed, displayed and returned output, as text.
     error : str
-        Why it failed, or was declined; ends with the reason that a person gave.
+        Why it failed or was declined; ends with the reason that a person gave.
     images : int
-        How many images it displayed.
+        The number of images that it displayed.
     request_id : str or None
         The approval request of the code, if there is one.
     comment : str
-        What the person who allowed it wants the model to be told.
+        The comment for the model by the person who allowed it.
     """
 
     code: str
@@ -98,22 +98,22 @@ class AgentKernel(Protocol):
     """The kernel in which an agent's code runs."""
 
     def run(self, code: str, *, turn: TurnRef, analysis: Analysis | None = None) -> AsyncGenerator[KernelEvent]:
-        """Ask whether the code may run, and run it. Yields what happens, `CodeEnded` last.
+        """Ask whether the code may run, and run it. Yield what happens, `CodeEnded` last.
 
-        Closing the iteration withdraws what waits and interrupts what runs.
+        Closing the iteration withdraws pending requests and interrupts what runs.
 
         Parameters
         ----------
         code : str
             The code.
         turn : TurnRef
-            The turn that the code, and each call of it, carries.
+            The turn to which the code and each of its calls belong.
         analysis : Analysis, optional
-            What was found in the code. It makes the policy stricter, and whoever decides sees it.
+            The findings in the code. They make the policy stricter, and reviewers see them.
         """
 
     async def variables(self) -> str:
-        """Return the names, types and shapes of the user's variables, a line each; never values."""
+        """Return the names, types and shapes of the user's variables, one line each; never values."""
 
     async def catalog(self) -> Catalog:
         """Return the tools that code may call.
@@ -125,14 +125,14 @@ class AgentKernel(Protocol):
         """
 
     async def cells(self) -> str | None:
-        """Return the source of the notebook's cells; ``None`` if the person did not allow it, or there is none."""
+        """Return the source of the notebook's cells; ``None`` if the person did not allow it, or none exists."""
 
 
 class ModeKeeper(Protocol):
-    """Has calls decided as the modes of their threads say; `ThreadModes` is one."""
+    """Makes calls be decided by the modes of their threads; `ThreadModes` implements it."""
 
     def set(self, thread_id: str, mode: ApprovalMode, *, reviewer: CallReviewer | None = None) -> None:
-        """Set the mode of a thread from now on, and who reviews its calls if the mode is ``auto_review``."""
+        """Set a thread's mode from now on, and the reviewer of its calls if the mode is ``auto_review``."""
 
 
 class Catalog(Protocol):

@@ -1,4 +1,4 @@
-"""`TurnRecord`: what a turn is at this moment. Each change is an event of its stream."""
+"""`TurnRecord`: the present state of a turn. Each change is an event in its stream."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ from .streams import TurnStream
 
 
 class TurnRecord:
-    """Keeps a turn, and tells its stream what changes.
+    """Keeps the state of a turn, and sends each change to its stream.
 
     Parameters
     ----------
     turn : Turn
-        The turn as it begins.
+        The turn at its beginning.
     stream : TurnStream
-        Gets the events.
+        Receives the events.
     ids : Ids
-        Makes the ids of items.
+        Creates the ids of items.
 
     Attributes
     ----------
     turn : Turn
-        The turn as it is.
+        The turn in its present state.
     """
 
     def __init__(self, turn: Turn, *, stream: TurnStream, ids: Ids) -> None:
@@ -55,11 +55,11 @@ class TurnRecord:
         self._stream.put(ItemStarted(turn_id=self.turn.id, item=item))
 
     def change(self, item: Item) -> None:
-        """Take what changed of an item that has not ended; another event tells the readers."""
+        """Record a change to an item that has not ended; another event tells the readers."""
         self.turn = self.turn.with_item(item)
 
     def delta(self, item_id: str, text: str) -> None:
-        """Tell the readers the next piece of a message."""
+        """Send the readers the next part of a message."""
         self._stream.put(AgentMessageDelta(turn_id=self.turn.id, item_id=item_id, delta=text))
 
     def complete(self, item: Item) -> None:
@@ -78,7 +78,7 @@ class TurnRecord:
         self._stream.put(ApprovalRequested(turn_id=self.turn.id, item_id=item_id, request=request))
 
     def use(self, usage: Usage) -> None:
-        """Record what the turn has cost so far."""
+        """Record the turn's cost so far."""
         if usage != self.turn.usage:
             self.turn = replace(self.turn, usage=usage)
             self._stream.put(UsageUpdated(turn_id=self.turn.id, usage=usage))

@@ -1,8 +1,8 @@
-"""Sends requests to OpenAI's interfaces as pydantic-ai makes them.
+"""Sends requests to OpenAI's APIs in the form in which pydantic-ai creates them.
 
 OpenAI's library compares each message and each function of a request with every type that it might have, to rename
-fields and to encode files. pydantic-ai has done both; yet the comparison takes most of the time that a request takes
-here, and longer with each message. What is passed as an extra part of the body is sent without it.
+fields and to encode files. pydantic-ai has already done both, yet the comparison takes most of the time of a request
+here, and more with each message. The library sends extra parts of the body without comparing them.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ _TOLD: Final = frozenset({"model", "stream", "timeout", "extra_headers", "extra_
 
 
 def send_bodies_as_they_are(client: AsyncOpenAI, *, is_chat: bool) -> None:
-    """Have a client send requests without looking through their messages, functions and settings.
+    """Make a client send requests without comparing their messages, functions and settings.
 
-    What Responses answer piece by piece is read as `read_events_by_type` says.
+    Streams of the Responses API are read as `read_events_by_type` describes.
 
     Parameters
     ----------
     client : AsyncOpenAI
         The client.
     is_chat : bool
-        Whether it is used for Chat Completions, or for Responses. The library imports each when it is first asked for.
+        Whether it is used for Chat Completions rather than Responses. The library imports each one on first use.
     """
     if is_chat:
         completions = client.chat.completions
@@ -48,7 +48,7 @@ def _with_quick_events(create: Callable[..., Awaitable[Any]]) -> Any:
 
 
 def _as_extra(create: Callable[..., Awaitable[Any]], messages: str) -> Any:
-    """Return `create` with all that is given moved to the extra part of the body, but what it must be told itself."""
+    """Return `create` with all arguments moved to the extra part of the body, except those that it needs itself."""
     from openai import NotGiven, Omit  # noqa: PLC0415  # the library is imported for who uses it
 
     async def create_with_extra(**options: Any) -> Any:

@@ -1,7 +1,7 @@
-"""Reads the events of OpenAI's Responses.
+"""Reads the events of OpenAI's Responses API.
 
-OpenAI's library compares each event, and so each word that comes, with all sixty kinds of event, although it says which
-one it is. Here it is compared with that one.
+OpenAI's library compares each event, and so each word of an answer, with all sixty types of event, although the event
+names its type. Here it is compared only with that type.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pydantic import BaseModel, ValidationError
 
 
 def read_events_by_type(answer: Any) -> Any:
-    """Have a stream of events of Responses read each as what it says it is; return it. Anything else stays as it is."""
+    """Make a stream of Responses read each event as the type that it names; return it. Anything else is unchanged."""
     if isinstance(answer, AsyncStream):
         stream: Any = answer
         if stream._cast_to is ResponseStreamEvent:
@@ -25,11 +25,11 @@ def read_events_by_type(answer: Any) -> Any:
 
 
 class ResponseEvent:
-    """Builds events, as OpenAI's library lets a type do that it is given."""
+    """Builds events in the way in which OpenAI's library lets a given type do so."""
 
     @classmethod
     def build(cls, *, response: Any, data: Any) -> Any:  # noqa: ARG003  # the library passes both
-        """Return the event that is in a piece of a stream."""
+        """Return the event in a chunk of a stream."""
         kind = _kinds().get(str(data.get("type"))) if isinstance(data, dict) else None
         if kind is not None:
             try:

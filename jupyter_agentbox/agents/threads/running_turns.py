@@ -1,4 +1,4 @@
-"""Turns that were begun: what can be done with one until it ends."""
+"""Turns in progress, and what can be done with one until it ends."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunningTurn:
-    """A turn that was begun.
+    """A turn in progress.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ class RunningTurn:
 
     @property
     def turn(self) -> Turn:
-        """The turn as it is now."""
+        """The turn in its present state."""
         return self._runner.record.turn
 
     def steer(self, text: str) -> None:
@@ -53,7 +53,7 @@ class RunningTurn:
         self._runner.steer(text)
 
     async def interrupt(self) -> Turn:
-        """End the turn now, whatever it waits for. What ran, ran. Does nothing if it has ended."""
+        """End the turn now, whatever it waits for. What ran is not undone. Does nothing if the turn has ended."""
         await self._started.wait()  # a task that is cancelled before it starts says nothing of its end
         if not self._interrupted.is_set():  # a second time would break off what the first one tidies up
             self._interrupted.set()

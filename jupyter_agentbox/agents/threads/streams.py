@@ -21,7 +21,7 @@ class TurnStream:
     Attributes
     ----------
     weight : int
-        Bytes of memory that they take, about.
+        Approximate size of the events in memory, in bytes.
     """
 
     def __init__(self) -> None:
@@ -30,12 +30,12 @@ class TurnStream:
         self._came = asyncio.Event()
 
     def __len__(self) -> int:
-        """Return how many events there are until now."""
+        """Return the number of events so far."""
         return len(self._events)
 
     @property
     def has_ended(self) -> bool:
-        """Whether no event comes any more."""
+        """Whether no further event will come."""
         return bool(self._events) and isinstance(self._events[-1], TurnCompleted)
 
     def put(self, event: TurnEvent) -> None:
@@ -46,12 +46,12 @@ class TurnStream:
         came.set()
 
     async def read(self, after: int = 0) -> AsyncIterator[TurnEvent]:
-        """Yield the events, those that come later as they come, until the turn's end.
+        """Yield the events, including later ones as they come, until the turn's end.
 
         Parameters
         ----------
         after : int
-            How many events the reader has already.
+            The number of events that the reader already has.
         """
         position = after
         while batch := await self.batch(position):
@@ -60,17 +60,17 @@ class TurnStream:
             position += len(batch)
 
     async def batch(self, after: int) -> Sequence[TurnEvent]:
-        """Return the next events, some of them if there are many; wait until there is one.
+        """Return the next events, or some of them if there are many; wait until there is one.
 
         Parameters
         ----------
         after : int
-            How many events the reader has already.
+            The number of events that the reader already has.
 
         Returns
         -------
         sequence of TurnEvent
-            Empty if the turn has ended, and the reader has all.
+            Empty if the turn has ended and the reader has all events.
         """
         while len(self._events) <= after:
             if self.has_ended:

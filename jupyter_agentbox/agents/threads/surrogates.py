@@ -15,10 +15,10 @@ from pydantic_core import PydanticSerializationError
 
 
 class EncodableModel(WrapperModel):
-    """A model that is sent only what UTF-8 can encode: of what people, code and tools say, the rest is replaced.
+    """A model that is sent only what UTF-8 can encode; in texts of people, code and tools, the rest is replaced.
 
-    Whether there is such a rest shows when the providers' libraries encode a request, before they send anything of
-    it. To look for it beforehand would take longer with each message of a conversation.
+    Whether anything must be replaced shows when the providers' libraries encode a request, before they send any of it.
+    Checking beforehand would take longer with each message of a conversation.
     """
 
     async def request(
@@ -41,7 +41,7 @@ class EncodableModel(WrapperModel):
         model_request_parameters: ModelRequestParameters,
         run_context: RunContext[Any] | None = None,
     ) -> AsyncGenerator[StreamedResponse]:
-        """Ask for an answer that comes in pieces."""
+        """Ask for an answer that is streamed."""
         ask = super().request_stream
         async with AsyncExitStack() as stack:
             try:

@@ -1,4 +1,4 @@
-"""Where the agents of threads work."""
+"""The kernels in which the agents of threads work."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from .ports import AgentKernel, Catalog, KernelEvent
 
 
 class ThreadKernels(Protocol):
-    """Has the kernels that agents work in."""
+    """Provides the kernels in which agents work."""
 
     async def kernel(self, thread: Thread) -> AgentKernel:
-        """Return the thread's kernel; starts it if need be.
+        """Return the thread's kernel; start it if necessary.
 
         Raises
         ------
         AgentBoxError
-            It cannot be started, or is not the agent's to use.
+            It cannot be started, or the agent may not use it.
         """
 
 
 class LazyKernel:
-    """The kernel of a thread, started when it is first needed: many turns are words alone.
+    """The kernel of a thread, started when it is first needed: many turns consist of words only.
 
     Parameters
     ----------
     kernels : ThreadKernels
-        Has the kernel, or starts it.
+        Provides the kernel.
     thread : Thread
         The thread that works there.
     """
@@ -57,5 +57,5 @@ class LazyKernel:
         return await (await self._kernels.kernel(self._thread)).catalog()
 
     async def cells(self) -> str | None:
-        """Return the source of the notebook's cells; ``None`` if they may not be read, or there are none."""
+        """Return the source of the notebook's cells; ``None`` if they may not be read, or there is no notebook."""
         return await (await self._kernels.kernel(self._thread)).cells()

@@ -1,4 +1,4 @@
-"""Finds tools by words, over all MCP servers: names and a line first, so that a thousand tools cost little."""
+"""Finds tools of all MCP servers by words: names and one line each, so that a thousand tools cost few tokens."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _SUMMARY: Final = 120
 
 
 async def search_tools(catalog: Catalog, query: str) -> str:
-    """Return the tools that fit best, one a line, and what was left out.
+    """Return the tools that match best, one per line, and how many were left out.
 
     Parameters
     ----------
     catalog : Catalog
-        Has the tools.
+        The tools.
     query : str
         Words; empty for an overview of the servers.
     """

@@ -1,4 +1,4 @@
-"""`TurnRunner`: works on one turn. It asks the model, runs its code, and asks again, until the model has answered."""
+"""`TurnRunner`: processes one turn. It asks the model, runs its code, and asks again, until the model has answered."""
 
 from __future__ import annotations
 
@@ -57,14 +57,14 @@ Keep = Callable[[Turn, bytes], Awaitable[None]]
 
 @dataclass(slots=True)
 class Conversation:
-    """What the model has been sent and has answered; `start` is where this turn begins in it."""
+    """The messages to and from the model; this turn's begin at `start`."""
 
     messages: list[ModelMessage]
     start: int
     replaces: bool = False
 
     async def kept(self) -> bytes:
-        """Return what is kept of it with this turn."""
+        """Return what is stored of it with this turn."""
         said = self.messages[self.start :]
         if are_short(said, _FEW):
             return dump_history(said, replaces=self.replaces)
@@ -74,7 +74,7 @@ class Conversation:
 
 @dataclass(slots=True, kw_only=True)
 class TurnRunner:
-    """Works on one turn.
+    """Processes one turn.
 
     Parameters
     ----------
@@ -83,16 +83,16 @@ class TurnRunner:
     model : Model
         The client of the language model.
     context : TurnContext
-        What the model's functions work with.
+        The context of the model's functions.
     limits : TurnLimits
         What the turn may use.
     meter : UsageMeter
-        Counts what the turn costs.
+        Counts the turn's cost.
     clock : Clock
-        The time of the turn's end.
+        The time, which is recorded at the turn's end.
     keep : callable
-        Keeps the turn, before the answer of each step counts and before each run of code: if the server dies, it is
-        known what was going on.
+        Stores the turn, before the answer of each step is used and before each run of code, so that it is known what
+        was going on if the server dies.
     """
 
     record: TurnRecord
@@ -106,7 +106,7 @@ class TurnRunner:
     words: list[str] = field(default_factory=list)
 
     def steer(self, text: str) -> None:
-        """Say something to the model while it works; it hears it before it goes on."""
+        """Send the model a message while it works; the model gets it before its next step."""
         self.record.complete(UserMessage(id=self.record.new_id(), text=text))
         if self._run is not None:
             self._run.enqueue(text)
@@ -114,16 +114,16 @@ class TurnRunner:
             self.words.append(text)
 
     async def run(self, prompt: str, history: Callable[[], Awaitable[list[ModelMessage]]]) -> None:
-        """Work until the model has answered, or the turn ends otherwise; the record says how.
+        """Process the turn until the model has answered, or it ends otherwise; the record says how.
 
         Cancelling the task interrupts the turn; this returns then as well.
 
         Parameters
         ----------
         prompt : str
-            What the agent is asked.
+            The person's request to the agent.
         history : callable
-            Returns what was said in earlier turns.
+            Returns the messages of earlier turns.
         """
         conversation = Conversation([], 0)
         self.context.keep = partial(self._keep, conversation)
@@ -174,7 +174,7 @@ class TurnRunner:
         return TurnStatus.FAILED, TurnError(code=TurnErrorCode.LIMIT, message=text)
 
     async def converse(self, prompt: str, conversation: Conversation) -> None:
-        """Talk with the model; if the conversation gets too long for it, make it shorter and go on."""
+        """Converse with the model; if the conversation gets too long for it, shorten it and continue."""
         asked: str | None = prompt
         for shorten in (self._drop_outputs, self._summarise, None):
             try:
@@ -237,7 +237,7 @@ class TurnRunner:
 
     @contextmanager
     def _noting(self, conversation: Conversation, before: list[ModelMessage], run: AgentRun[TurnContext, str]) -> Any:
-        """Keep what was said, however the run ends."""
+        """Keep the messages, however the run ends."""
         try:
             yield
         except BaseException as error:
@@ -250,7 +250,7 @@ class TurnRunner:
             self._run = None
 
     async def _ask(self, node: Any, ctx: Any, conversation: Conversation) -> None:
-        """Ask the model, and keep the turn while it has not answered yet."""
+        """Ask the model, and store the turn before it has answered."""
         history = await conversation.kept()
         keeping = asyncio.ensure_future(self.keep(self.record.turn, history))
         try:
@@ -261,7 +261,7 @@ class TurnRunner:
                 keeping.exception()  # it was raised, or something else ended the turn before it
 
     async def _listen(self, node: Any, ctx: Any, keeping: Awaitable[None]) -> None:
-        """Pass on what the model says, as it says it, once the turn is kept."""
+        """Pass on the model's answer as it arrives, once the turn is stored."""
         messages: dict[int, AgentMessage | Reasoning] = {}
         characters = 0
         try:
@@ -299,7 +299,7 @@ class TurnRunner:
 
 @asynccontextmanager
 async def _garbage_as_such() -> AsyncIterator[None]:
-    """Say that an answer cannot be used where the library that reads it stumbles over what it does not expect."""
+    """Turn errors of the library about unexpected content of an answer into one that says the answer is unusable."""
     try:
         yield
     except (AttributeError, LookupError, TypeError, ValueError) as error:

@@ -1,4 +1,4 @@
-"""`UsageMeter`: counts what a turn costs, and says when it may cost no more."""
+"""`UsageMeter`: counts a turn's cost, and enforces its limits."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from .record import TurnRecord
 
 
 class LimitReachedError(Exception):
-    """A limit was reached; the text says which."""
+    """A limit was reached; the text says which one."""
 
 
 class ModelUsage(Protocol):
-    """What asking a model cost, as the library that asks it counts."""
+    """The cost of asking a model, as counted by the library for models."""
 
     requests: int
     input_tokens: int
@@ -28,11 +28,11 @@ class UsageMeter:
     Parameters
     ----------
     record : TurnRecord
-        The turn; it has its usage.
+        The turn, with its usage.
     limits : TurnLimits
-        What it may use.
+        The limits of a turn.
     hourly : HourlyUse
-        What all turns used in the last hour.
+        The usage of all turns in the last hour.
     """
 
     def __init__(self, record: TurnRecord, *, limits: TurnLimits, hourly: HourlyUse) -> None:
@@ -57,7 +57,7 @@ class UsageMeter:
         self.begin_review()
 
     def begin_review(self) -> None:
-        """Count a request that is about to be sent, if one may be: one that fails, or is broken off, was sent, too.
+        """Count a review's request that is about to be sent, if one may be; one that fails or is aborted counts, too.
 
         Raises
         ------
@@ -71,17 +71,17 @@ class UsageMeter:
         self._hourly.add_request()
 
     def begin_run(self) -> None:
-        """Begin with a run of the model, whose usage begins at nothing."""
+        """Begin a run of the model, whose usage starts at zero."""
         self._before, self._run = self._before + self._run, Usage()
 
     def count_run(self, used: ModelUsage) -> None:
-        """Take what the present run has cost until now."""
+        """Count the cost of the present run so far."""
         before = self._run.total_tokens
         self._run = _usage(used)
         self._note(self._run.total_tokens - before)
 
     def count_review(self, used: ModelUsage) -> None:
-        """Take what one review of a call cost. It is no step of the turn."""
+        """Count the cost of a review of a call. A review is not a step of the turn."""
         cost = _usage(used)
         self._reviews += cost
         self._note(cost.total_tokens)

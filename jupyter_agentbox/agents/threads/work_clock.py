@@ -1,4 +1,4 @@
-"""`WorkClock`: bounds how long something works; while a person thinks, its time stands still."""
+"""`WorkClock`: limits how long something works; it stops while a person thinks."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import Self
 
 
 class WorkClock:
-    """A time limit for an ``async with`` block, which raises `TimeoutError` when it is over.
+    """A time limit for an ``async with`` block, which raises `TimeoutError` when the time is over.
 
     Parameters
     ----------
     seconds : float or None
-        How long the block may work; ``None`` for ever.
+        How long the block may work; ``None`` for no limit.
     """
 
     def __init__(self, seconds: float | None) -> None:
@@ -36,12 +36,12 @@ class WorkClock:
 
     @property
     def is_over(self) -> bool:
-        """Whether the time was over."""
+        """Whether the time is over."""
         return self._timeout.expired()
 
     @contextmanager
     def standing_still(self) -> Iterator[None]:
-        """Let the time stand still while this block waits for a person."""
+        """Stop the clock while this block waits for a person."""
         self._waits += 1
         if self._waits == 1 and not self._has_ended and not self.is_over:
             deadline = self._timeout.when()

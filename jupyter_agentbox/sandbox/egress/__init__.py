@@ -1,1 +1,1 @@
-"""What runs as the egress proxy: a process of its own that lets a sandbox reach the domains that it may."""
+"""The egress proxy: a separate process through which a sandbox reaches the domains that it is allowed to reach."""

@@ -1,4 +1,4 @@
-"""The program of one sandbox's proxy: a process of its own beside the server, that ends with the sandbox."""
+"""The program of one sandbox's proxy: a separate process beside the server that ends with the sandbox."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def main(settings: str) -> None:
     ----------
     settings : str
         JSON: ``{"parent", "listener", "sandbox", "allowed", "private"}``, where ``listener`` and ``sandbox`` are file
-        descriptors of a socket that listens and of the process to end with.
+        descriptors of a listening socket and of the process whose end is the proxy's.
     """
     found = json.loads(settings)
     prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
@@ -43,7 +43,7 @@ def own_addresses() -> set[Address]:
 
 
 def say(reason: str) -> None:
-    """Tell the server of a refusal."""
+    """Report a refusal to the server."""
     sys.stdout.write(reason + "\n")
     sys.stdout.flush()
 

@@ -1,8 +1,8 @@
-"""The way from a sandbox to the network: an HTTP proxy that knows which domains are allowed.
+"""The only way from a sandbox to the network: an HTTP proxy that knows which domains are allowed.
 
-It takes ``CONNECT``, after which it passes bytes on unread, and plain requests for ``http`` URLs, each of which is
-read, checked, written anew and sent on a connection of its own. A name is looked up here, every address that it leads
-to is checked, and the connection is made to an address that passed, never to the name.
+It accepts ``CONNECT``, after which it passes bytes on unread, and plain requests for ``http`` URLs, each of which it
+parses, checks, rewrites and sends on a separate connection. It resolves each name itself, checks every address that
+the name resolves to, and connects to an address that passed the check, never to the name.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class Proxy:
     own : callable
         Returns the addresses of this machine.
     on_refused : callable
-        Is told, once for each, of every host that was refused and why.
+        Called once for each host that was refused, with the host and the reason.
     bounds : Bounds
         What a sandbox may use.
     """
@@ -129,7 +129,7 @@ class Proxy:
             await close(client)
 
     async def connect(self, target: Target, *, tunnel: bool) -> Stream:
-        """Connect to a host, if that is allowed, at an address that it may lead to.
+        """Connect to a host, if that is allowed, at an address that passed the check.
 
         Raises
         ------
@@ -181,7 +181,7 @@ class Proxy:
 
 
 class _Conversation:
-    """What is said on one client's connection."""
+    """The requests and responses on one client's connection."""
 
     def __init__(self, client: Stream, proxy: Proxy) -> None:
         self._client = client
@@ -219,7 +219,7 @@ class _Conversation:
         return event if isinstance(event, h11.Request) else None
 
     async def _next(self) -> h11.Event | type[h11.NEED_DATA] | type[h11.PAUSED]:
-        """Return what the client says next."""
+        """Return the client's next event."""
         while True:
             event = self._http.next_event()
             if event is not h11.NEED_DATA:
@@ -242,7 +242,7 @@ class _Conversation:
         await self._send(response, h11.Data(data=body), h11.EndOfMessage())
 
     async def _drain(self) -> None:
-        """Let a client that still writes come to its end, so that it hears the answer."""
+        """Read what a client still sends, so that it gets to read the answer."""
         writer = self._client.writer
         if writer.can_write_eof():
             writer.write_eof()

@@ -1,4 +1,4 @@
-"""What the requests that a proxy gets ask for, and what of them may go on."""
+"""What the requests to a proxy ask for, and which parts of them are passed on."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _FRAMING: Final = frozenset((b"host", b"content-length", b"transfer-encoding"))
 
 
 class RefusedRequestError(Exception):
-    """A request does not go on.
+    """A request is not passed on.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ def target_of(request: h11.Request) -> Target:
     Raises
     ------
     RefusedRequestError
-        If it is not a request to a proxy, or says two things at once.
+        If it is not a request to a proxy, or contradicts itself.
     """
     names = [name for name, _ in request.headers]
     text = request.target.decode("ascii")
@@ -119,7 +119,7 @@ def _is_authority(text: str, target: Target) -> bool:
 
 
 def onward(request: h11.Request, target: Target) -> h11.Request:
-    """Return the request as the target's server gets it: written anew, for one connection of its own."""
+    """Return the request as the target gets it: rewritten, for a connection that serves only this request."""
     headers = [(b"Host", target.authority.encode()), *_end_to_end(request.headers, drop=frozenset((b"host",)))]
     return h11.Request(method=request.method, target=target.path, headers=[*headers, (b"Connection", b"close")])
 

@@ -1,4 +1,4 @@
-"""Joins two streams, so that what one says the other hears."""
+"""Joins two streams: whatever arrives on one is sent on the other."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ class Stream(NamedTuple):
 
 
 async def join(one: Stream, other: Stream, *, heard: Callable[[], None] = lambda: None) -> None:
-    """Pass everything on in both directions until both have ended; one may end before the other.
+    """Pass everything on in both directions until both have ended; either may end first.
 
     Parameters
     ----------
     one, other : Stream
         The connections. They are not closed.
     heard : callable
-        Is called whenever something came, from either.
+        Called whenever data arrives from either.
 
     Raises
     ------
@@ -42,7 +42,7 @@ async def join(one: Stream, other: Stream, *, heard: Callable[[], None] = lambda
 
 
 async def close(stream: Stream) -> None:
-    """Close a connection. What it does not take any more is dropped."""
+    """Close a connection; drop what it no longer accepts."""
     stream.writer.close()
     with suppress(OSError):  # it broke before
         await stream.writer.wait_closed()

@@ -1,1 +1,1 @@
-"""What runs inside a sandbox, in the kernel's hands: closes what only the process itself can close."""
+"""What runs inside a sandbox, in the kernel's own process: closes what only the process itself can close."""

@@ -1,11 +1,11 @@
 """Runs in a sandboxed kernel's process, before the kernel: closes what only the process itself can close.
 
-Started as ``python bootstrap.py SETTINGS MODULE [kernel's arguments]``. `SETTINGS` is ``-`` where namespaces hold the
-kernel already, a JSON file ``{"proxy"}`` where they do and a proxy leads out, or a JSON file ``{"parent", "gate",
-"report", "rules", "opened", "limits"}`` for Landlock and seccomp, or a JSON file ``{"cwd", "same", "limits",
-"writable", "sign"}`` in another's sandbox.
-`MODULE` is ``ipykernel_launcher``, or one whose `application` returns the kernel's application, not yet initialized,
-and its arguments. With ``--probe`` for `MODULE`, it closes everything and says whether that holds.
+Started as ``python bootstrap.py SETTINGS MODULE [kernel's arguments]``. `SETTINGS` is ``-`` if namespaces already
+confine the kernel, a JSON file ``{"proxy"}`` if they do and a proxy gives it a network, a JSON file ``{"parent",
+"gate", "report", "rules", "opened", "limits"}`` for Landlock and seccomp, or a JSON file ``{"cwd", "same", "limits",
+"writable", "sign"}`` in a sandbox that another program made. `MODULE` is ``ipykernel_launcher``, or a module whose
+`application` returns the kernel's application, not yet initialized, and its arguments. If `MODULE` is ``--probe``, the
+bootstrap closes everything and reports whether that holds.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ LIMITS = {"memory": "RLIMIT_AS", "file_size": "RLIMIT_FSIZE"}
 
 
 def main(settings: str, module: str, arguments: list[str]) -> None:
-    """Close what is to be closed and run the kernel."""
+    """Close what must be closed, then run the kernel."""
     found = {} if settings == "-" else json.loads(Path(settings).read_text(encoding="utf-8"))
     confined = found if "rules" in found else None
     if "proxy" in found:
@@ -54,9 +54,9 @@ def main(settings: str, module: str, arguments: list[str]) -> None:
 
 
 def narrow(settings: dict[str, Any]) -> None:
-    """Add to another's sandbox what of ours fits into it: limits, a process group, and on Linux two more walls.
+    """Add what fits into a sandbox that another program made: limits, a process group, and on Linux two more walls.
 
-    Without Landlock, `/proc` could be written by a process that is root outside as well.
+    Without Landlock, a process that is also root outside could write to `/proc`.
     """
     os.chdir(settings["cwd"])
     for path, identity in settings["same"].items():
@@ -80,7 +80,7 @@ def narrow(settings: dict[str, Any]) -> None:
 
 
 def limit(limits: dict[str, int | None]) -> None:
-    """Set what this process, and those that it starts, may use up."""
+    """Set the resource limits of this process and of all that it starts."""
     import resource
 
     for name, value in limits.items():
@@ -89,7 +89,7 @@ def limit(limits: dict[str, int | None]) -> None:
 
 
 def lead_out(proxy: str) -> None:
-    """Let this network's 127.0.0.1 lead to the proxy's socket."""
+    """Make 127.0.0.1 of this network lead to the proxy's socket."""
     from jupyter_agentbox.sandbox.inside import port_forwarder
 
     port_forwarder.start(proxy)
@@ -106,7 +106,10 @@ def application(module: str, arguments: list[str]) -> tuple[Any, list[str]]:
 
 
 def adapt(app: Any) -> None:
-    """Let IPython do without what is closed. On the class: what asks before commands takes the instance's method."""
+    """Make IPython work without what is closed.
+
+    It is the class that is changed, because the approval of commands replaces the method of the instance.
+    """
     modules: dict[str, Any] = sys.modules
     modules["debugpy"] = None  # makes its import fail: it takes a fifth of a kernel's start, and could not listen
     import ipykernel.debugger
@@ -181,21 +184,21 @@ def close_sockets(*, own_signals_only: bool) -> None:
 
 
 def wait_at(gate: int) -> None:
-    """Wait until this process is where its processes are counted; end if whoever puts it there has ended."""
+    """Wait until this process is in the group that counts its processes; exit if the server has ended before."""
     if not os.read(gate, 1):
         os._exit(1)
     os.close(gate)
 
 
 def wait_for(path: Path) -> None:
-    """Wait until the heartbeat's thread has opened its socket, the one that `initialize` does not wait for."""
+    """Wait until the heartbeat's thread has opened its socket, the only one that `initialize` does not wait for."""
     limit = time.monotonic() + 10
     while not path.exists() and time.monotonic() < limit:
         time.sleep(0.001)
 
 
 def probe() -> dict[str, bool]:
-    """Try what must fail."""
+    """Attempt what must fail, and report what did not."""
     import socket
 
     close_sockets(own_signals_only=False)

@@ -1,6 +1,6 @@
-"""Runs in a sandbox with a network of its own: forwards its 127.0.0.1 to the proxy's socket, which decides.
+"""Runs in a sandbox with a network of its own: forwards 127.0.0.1 to the proxy's socket; the proxy decides.
 
-It is in the hands of whoever has the sandbox; what it passes on is checked outside. Standard library only.
+The code in the sandbox controls this process, so the proxy, outside, checks all that it sends. Standard library only.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _GONE = b"HTTP/1.1 502 The proxy of this sandbox has ended\r\nContent-Length: 0\
 
 
 def start(proxy: str) -> None:
-    """Let 127.0.0.1 lead to the proxy from now on, by a process that is no child of this one.
+    """Start a process, not a child of this one, that forwards 127.0.0.1 to the proxy from now on.
 
     Parameters
     ----------

@@ -1,8 +1,8 @@
 """System-call filters, assembled for the running machine: the classic BPF programs of ``seccomp(2)``.
 
 A program is a list of 8-byte instructions that look at one system call: its number, its architecture and its six
-arguments. Every path ends in a verdict. The filter refuses what has no use in a kernel of Jupyter and is either not
-held by namespaces (keyrings, ``AF_VSOCK``, the terminal's input queue, programs that run as whoever owns their file) or
+arguments. Every path ends in a verdict. The filter refuses what a Jupyter kernel has no use for and what either no
+namespace confines (keyrings, ``AF_VSOCK``, the terminal's input queue, programs that run as the owner of their file) or
 has often been the way into the operating system's kernel (``io_uring``, ``bpf``, ``userfaultfd``, new user namespaces).
 """
 
@@ -18,7 +18,7 @@ from enum import Enum
 
 
 class Sockets(Enum):
-    """Which sockets can be made."""
+    """The sockets that can be created."""
 
     LOCAL = "local"
     """Unix and IP sockets: for a sandbox with a network of its own."""
@@ -176,13 +176,13 @@ def assemble(
     Parameters
     ----------
     sockets : Sockets
-        Which sockets can be made.
+        The sockets that can be created.
     namespaces : bool
-        Whether the sandbox has namespaces of its own, that hold processes, mounts and shared objects.
+        Whether the sandbox has namespaces of its own for processes, mounts and shared objects.
     shared_objects : bool
         Whether those include one for shared objects.
     own_signals_only : bool
-        Whether only the caller itself and its process group can be signalled, and files be cut only when opened.
+        Whether only the caller and its process group can be signalled, and files truncated only while being opened.
 
     Raises
     ------
@@ -240,7 +240,7 @@ def assemble_attributes(*, held: bool) -> bytes:
     Parameters
     ----------
     held : bool
-        Whether they wait for a listener; else they are refused.
+        Whether they wait for a listener; otherwise they are refused.
     """
     verdict = (_RETURN, 0, 0, _HOLD) if held else _refuse(errno.EPERM)
     machine = _MACHINES[platform.machine()]

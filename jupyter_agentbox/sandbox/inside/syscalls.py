@@ -1,4 +1,4 @@
-"""The few calls of Linux that Python has no function for, through ``ctypes``."""
+"""The few Linux system calls that Python has no function for, through ``ctypes``."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def landlock_version() -> int:
 def restrict_files(
     rules: Iterable[tuple[str, int]], *, files_only: bool = False, opened: Mapping[str, int] = MappingProxyType({})
 ) -> int:
-    """Let this thread, and all that it starts, reach only the files of `rules`. For ever.
+    """Restrict this thread, and all that it starts, to the files in `rules`. This cannot be undone.
 
     From version 4 of Landlock's interface on, TCP is closed as well; from version 6 on also abstract unix sockets and
     signals to processes that are not of this domain.
@@ -75,12 +75,12 @@ def restrict_files(
     Parameters
     ----------
     rules : iterable of (str, int)
-        Path and the rights beneath it. A path that is not there is left out. Without namespaces, one that has become a
+        Each path with the rights beneath it. A missing path is left out. Without namespaces, a path that has become a
         link is an error: a kernel that shares a directory has just put it there. ``/proc/self`` is one.
     files_only : bool
-        Whether TCP, abstract sockets and signals stay as they are: where namespaces hold them.
+        Whether TCP, abstract sockets and signals are left alone because namespaces confine them.
     opened : mapping of str to int
-        File descriptors of paths that are open already; what is at the path by now does not matter.
+        File descriptors of paths that are already open; what is at the path by now does not matter.
 
     Returns
     -------
@@ -90,7 +90,7 @@ def restrict_files(
     Raises
     ------
     OSError
-        If there is no Landlock, it refuses, or something was exchanged for a link.
+        If there is no Landlock, it refuses, or something was replaced by a link.
     """
     version = landlock_version()
     handled = _RIGHTS[max((known for known in _RIGHTS if known <= version), default=1)]
@@ -114,9 +114,9 @@ def restrict_files(
 
 
 def keep_signals_below() -> bool:
-    """Let this thread, and all that it starts, signal no process but those; say whether this Linux can. For ever.
+    """Let this thread signal only itself and what it starts; return whether this Linux can. This cannot be undone.
 
-    Then ``kill(-1)``, which no process that is just being started escapes, ends all below this one and nothing else.
+    Then ``kill(-1)`` ends everything below this process and nothing else; no process escapes it by starting just now.
     """
     if landlock_version() < 6:
         return False
@@ -151,7 +151,7 @@ def _allow(libc: ctypes.CDLL, ruleset: int, path: str, rights: int, *, exactly: 
 
 
 def filter_calls(program: bytes) -> None:
-    """Install a system-call filter in all threads of this process. For ever.
+    """Install a system-call filter in all threads of this process. This cannot be undone.
 
     Raises
     ------
@@ -162,7 +162,7 @@ def filter_calls(program: bytes) -> None:
 
 
 def hold_calls(program: bytes) -> int:
-    """Install a filter that lets calls of this thread wait; return the file descriptor that says which. For ever.
+    """Install a filter that holds calls of this thread; return the descriptor that reports them. This cannot be undone.
 
     Raises
     ------
@@ -187,7 +187,7 @@ def _install(program: bytes, flags: int) -> int:
 
 
 def drop_capabilities() -> None:
-    """Give up every capability, also for programs that this process will run. For ever.
+    """Give up every capability, also for programs that this process will run. This cannot be undone.
 
     Raises
     ------

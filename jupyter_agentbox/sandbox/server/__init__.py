@@ -1,1 +1,1 @@
-"""What runs in the server, or in the process of a `CodeExecutor`: decides what a sandbox is, starts and ends it."""
+"""What runs in the server, or in the process of a `CodeExecutor`: plans a sandbox, starts it and ends it."""

@@ -16,14 +16,14 @@ def make_backend(spec: SandboxSpec, level: Isolation, *, bubblewrap: str, srt: s
     spec : SandboxSpec
         What is asked for.
     level : Isolation
-        The isolation that it gives.
+        The level of isolation that it must give.
     bubblewrap, srt : str
         The paths of ``bwrap`` and ``srt``; empty to look for them.
 
     Raises
     ------
     SandboxRefusedError
-        If there can be no such sandbox.
+        If no such sandbox can be made here.
     """
     if level is Isolation.SRT:
         return SrtBackend(spec, srt)

@@ -1,4 +1,4 @@
-"""A sandbox holds one kernel. One kind of sandbox for each kind of isolation."""
+"""The sandboxes, each of which holds one kernel: one class for each kind of isolation."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ _KERNEL_MODULES: Final = frozenset({"ipykernel_launcher", "jupyter_agentbox.kern
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SandboxSpec:
-    """What kind of sandbox is asked for.
+    """What a sandbox is made from.
 
     Parameters
     ----------
@@ -64,13 +64,13 @@ class SandboxSpec:
     work : Path
         The work directory, checked.
     protected : Protected
-        What is to be kept from the kernel.
+        What the kernel must not see or change.
     prefixes : tuple of Path
         Where the kernel's Python has its files.
     extra : ExtraPaths
         Files and directories beside the work directory.
     limits : SandboxLimits
-        What the kernel may use up.
+        The resources that the kernel may use.
     connection_file : Path
         The kernel's connection file, outside.
     output : tuple
@@ -80,11 +80,11 @@ class SandboxSpec:
     domains : Domains
         What the kernel can reach of the network.
     on_refused : callable
-        Called with what the kernel asked of the network and was refused.
+        Called with each network request of the kernel that was refused.
     name : str
-        What its lines in this process's log begin with.
+        The prefix of its lines in this process's log.
     srt : mapping
-        What ``srt`` is told beside that, in the form of its own settings file.
+        Further settings for ``srt``, in the form of its own settings file.
     opened : Opened
         The work directory and the extra paths, open. The sandbox closes them when the kernel is started.
     """
@@ -105,7 +105,7 @@ class SandboxSpec:
     opened: Opened = field(default_factory=Opened)
 
     def view(self, files: Iterable[Mount]) -> View:
-        """Return what is seen inside: what the settings ask for, and the files of one kind of sandbox."""
+        """Return what can be seen inside: what the settings ask for, and the files that this kind of sandbox needs."""
         return make_view(
             work=self.work, protected=self.protected, prefixes=self.prefixes, extra=self.extra, files=files
         )
@@ -136,7 +136,7 @@ class SandboxBackend(Protocol):
         Raises
         ------
         SandboxRefusedError
-            If the sandbox cannot be held as was asked.
+            If the sandbox cannot be confined as was asked.
         """
 
     def signal(self, number: int) -> None:
@@ -146,7 +146,7 @@ class SandboxBackend(Protocol):
         """End everything inside."""
 
     def close(self) -> None:
-        """Let go of what the sandbox holds outside."""
+        """Release what the sandbox holds outside."""
 
 
 class BubblewrapBackend:
@@ -236,12 +236,12 @@ class BubblewrapBackend:
         return self._process
 
     def signal(self, number: int) -> None:
-        """Signal the kernel's process group: process 1 inside leads it, and ignores what it does not await."""
+        """Signal the kernel's process group: process 1 inside leads it, and ignores signals without a handler."""
         if self._inner is not None and self._is_running():
             os.killpg(self._inner, number)
 
     def kill(self) -> None:
-        """End process 1 inside, and with it everything that has the same namespace."""
+        """End process 1 inside, and with it everything in the same namespace."""
         if self._process is not None and self._is_running():
             if self._inner is not None:
                 with suppress(ProcessLookupError):
@@ -309,7 +309,7 @@ class BubblewrapBackend:
         raise self._failed()
 
     def _await_mounts(self, block: int) -> None:
-        """Wait until bubblewrap has taken what it waits for, which it does when all is mounted."""
+        """Wait until bubblewrap has read from its `block` descriptor, which it does when everything is mounted."""
         left, until = bytearray(4), time.monotonic() + _CONFINED
         while time.monotonic() < until:
             is_running = self._is_running()
@@ -412,7 +412,7 @@ class LandlockBackend:
     def signal(self, number: int) -> None:
         """Signal the kernel's process group, or have the supervisor do it.
 
-        An interrupt that takes the way of the supervisors may arrive when the cell has ended and the next one runs.
+        An interrupt that goes through the supervisors may arrive after the cell has ended, while the next one runs.
         """
         if self._process is None or self._process.poll() is not None:
             return
@@ -423,7 +423,7 @@ class LandlockBackend:
             self._process.send_signal(number)
 
     def kill(self) -> None:
-        """Let the supervisor end everything: only it finds them all."""
+        """Let the supervisor end everything: only it finds every process."""
         self.signal(signal.SIGTERM)
 
     def close(self) -> None:
@@ -456,7 +456,7 @@ class LandlockBackend:
             self._kernel_fd = os.pidfd_open(self._kernel)
 
     def _running_kernel(self) -> int | None:
-        """Return the id of the kernel's process, which leads its group; ``None`` if it is not started, or has ended."""
+        """Return the id of the kernel's process, which leads its group; ``None`` if it has not started or has ended."""
         if self._kernel is None or self._kernel_fd is None:
             return None
         has_ended = select.poll()
@@ -468,7 +468,7 @@ class LandlockBackend:
 
 
 def files_in_place(spec: SandboxSpec, home: Path, temporary: Path) -> list[Mount]:
-    """Return what a kernel needs of ours in a sandbox that shows files where they are outside."""
+    """Return the files of this package that a kernel needs in a sandbox with the same paths inside as outside."""
     return [
         Mount(spec.connection_file, Access.READ),
         Mount(PACKAGE, Access.READ),
@@ -479,7 +479,7 @@ def files_in_place(spec: SandboxSpec, home: Path, temporary: Path) -> list[Mount
 def start_process(
     command: list[str], spec: SandboxSpec, *, env: Mapping[str, str], cwd: str, pass_fds: Sequence[int] = ()
 ) -> subprocess.Popen[bytes]:
-    """Start a process that dies with this one, and has none of its streams.
+    """Start a process that dies with this one and inherits none of its streams.
 
     Parameters
     ----------
@@ -512,7 +512,7 @@ def start_process(
 
 
 def outside(spec: SandboxSpec) -> Spawn:
-    """Return what starts a process outside the sandbox, with the kernel's output."""
+    """Return a function that starts a process outside the sandbox, with the kernel's output."""
     return lambda command, fds: start_process(command, spec, env={}, cwd="/", pass_fds=fds)
 
 

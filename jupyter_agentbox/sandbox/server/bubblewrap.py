@@ -26,7 +26,7 @@ def find_bubblewrap(named: str = "") -> str | None:
     Parameters
     ----------
     named : str
-        What settings name; empty to look on the system's path.
+        The path from the settings; empty to look on the system's path.
     """
     return shutil.which(named or "bwrap", path=None if named else os.environ.get("PATH", "") + ":/usr/bin:/bin")
 
@@ -53,25 +53,25 @@ def bubblewrap_command(
     view : View
         What is seen inside.
     level : Isolation
-        Which way of seeing processes.
+        The level, which says how processes are seen.
     temporary : int or None
-        Bytes of each file system in memory.
+        The size of each file system in memory, in bytes.
     empty : Path
-        An empty file that nobody can read; it is put over hidden files.
+        An empty file that nobody can read, mounted over hidden files.
     seccomp : int
         A file descriptor with the system-call filter.
     info, block : int or None
-        File descriptors: where bubblewrap says which process it made, and what it waits for before it goes on.
+        File descriptors: where bubblewrap reports the process that it made, and where it waits before it goes on.
     opened : Opened or None
-        The work directory and the places of settings.
+        The work directory and the paths of the settings.
     pinned : list of int or None
-        Takes the file descriptors of what is mounted from these; bubblewrap needs them. ``None`` for a bubblewrap that
-        takes none: then a kernel that is quick can exchange what is to be mounted; see `compared`.
+        Receives the file descriptors of what is mounted from these, for bubblewrap to inherit. ``None`` if this
+        bubblewrap accepts none: then another kernel that is quick can replace what is to be mounted; see `compared`.
 
     Raises
     ------
     SandboxRefusedError
-        If something in the work directory was exchanged while it was looked at.
+        If something in the work directory was replaced while it was being checked.
     """
     own_processes = level is Isolation.BUBBLEWRAP
     command = [program, "--unshare-user", "--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts"]
@@ -94,21 +94,21 @@ def bubblewrap_command(
 
 
 def compared(command: Sequence[str], opened: Opened) -> list[str]:
-    """Return a command that is run inside only if every place there is what was opened.
+    """Return a command that runs another inside, but only if every path there is what was opened outside.
 
     Parameters
     ----------
     command : sequence of str
-        What to run.
+        The command to run.
     opened : Opened
-        The work directory and the places of settings.
+        The work directory and the paths of the settings.
     """
     places = [part for path, (device, file) in opened.identities.items() for part in (f"{device}:{file}", str(path))]
     return ["/bin/sh", "-c", _COMPARE, "sh", *places, "--", *command]
 
 
 def _pin(mount: Mount, opened: Opened, writable: set[Path]) -> int | None:
-    """Return a new file descriptor of what is to be mounted, if another kernel could exchange that for something."""
+    """Return a new file descriptor of what is to be mounted, if another kernel could replace that."""
     source = mount.source or mount.place
     if mount.access not in (Access.READ, Access.WRITE):
         return None

@@ -1,4 +1,4 @@
-"""Where the files are that decide what a sandbox is, what is allowed and what starts."""
+"""The paths of the files that decide what a sandbox is, what is allowed and what starts."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _SERVERS: Final = ("mcpServers", "servers")
 
 
 def files_of(settings: Mapping[str, Any]) -> Iterator[Path]:
-    """Yield the files that a sandbox's settings name, and those that these name.
+    """Yield the files that a sandbox's settings name, and the files that those name in turn.
 
     Parameters
     ----------
     settings : mapping
-        As they stand in a kernelspec, in the server's configuration or in a file; not checked.
+        As written in a kernelspec, in the server's configuration or in a file; not checked.
     """
     for name in _NAMING:
         value = settings.get(name)
@@ -40,7 +40,7 @@ def files_of(settings: Mapping[str, Any]) -> Iterator[Path]:
 
 
 def files_of_kernelspecs() -> Iterator[Path]:
-    """Yield the directories in which Jupyter looks for kernelspecs, and the files that those of sandboxes name."""
+    """Yield the directories in which Jupyter looks for kernelspecs, and the files that sandboxed kernelspecs name."""
     for directory in map(Path, jupyter_path()):
         yield directory
         for spec in sorted(directory.glob("kernels/*/kernel.json")):
@@ -49,7 +49,7 @@ def files_of_kernelspecs() -> Iterator[Path]:
 
 
 def files_of_servers(path: Path) -> Iterator[Path]:
-    """Yield the files with variables (``envFile``) that a file names which names MCP servers.
+    """Yield the files with variables (``envFile``) that a file of MCP servers names.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ def files_of_servers(path: Path) -> Iterator[Path]:
 
 
 def files_of_database(name: str) -> Iterator[Path]:
-    """Yield a database and what is kept beside it.
+    """Yield a database's file and the files that are kept beside it.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ def files_of_database(name: str) -> Iterator[Path]:
 
 
 def default_servers_file() -> Path:
-    """Return where the MCP servers are named if no setting says so."""
+    """Return the path of the file that names the MCP servers if no setting names one."""
     return Path(jupyter_config_dir(), "mcp.json")
 
 

@@ -31,7 +31,7 @@ _SYSTEM_PATH = ("/usr/local/bin", "/usr/bin", "/bin")
 
 
 def looks_secret(name: str) -> bool:
-    """Whether a variable of this name is kept from kernels unless it is named exactly by who may.
+    """Whether a variable of this name is kept from kernels unless someone who may do so names it exactly.
 
     Parameters
     ----------
@@ -42,12 +42,12 @@ def looks_secret(name: str) -> bool:
 
 
 def without_secrets(env: Mapping[str, str]) -> dict[str, str]:
-    """Return those of a kernelspec's variables that stand for no secret of the server (``${JUPYTERHUB_API_TOKEN}``).
+    """Return a kernelspec's variables without those that insert a secret, such as ``${JUPYTERHUB_API_TOKEN}``.
 
     Parameters
     ----------
     env : mapping
-        As the kernelspec has them.
+        As the kernelspec gives them.
     """
     return {name: text for name, text in env.items() if not any(map(looks_secret, _REFERENCE.findall(text)))}
 
@@ -70,7 +70,7 @@ def kernel_environment(
     server : mapping
         The server's environment.
     named : mapping
-        The kernelspec's ``env``: whoever wrote it named each variable, so all pass.
+        The kernelspec's ``env``. Its author named each variable, so all of them pass.
     extra : iterable of str
         More names or patterns that may pass.
     home : Path
@@ -78,11 +78,11 @@ def kernel_environment(
     temporary : Path
         The directory of temporary files inside.
     prefixes : iterable of Path
-        The interpreter's; their programs come first on the path.
+        The interpreter's prefixes; their programs come first on the path.
     proxy : mapping, optional
-        What leads programs to the sandbox's proxy; no other could be reached.
+        The variables that lead programs to the sandbox's proxy; no other proxy could be reached.
     trusted : iterable of str
-        Of `extra`, the names whose variables pass also if they look like secrets.
+        The names in `extra` whose variables pass even if they look like secrets.
     """
     patterns = (*ALLOWED, *extra)
     named_exactly = set(trusted)

@@ -13,7 +13,7 @@ _UNITS: Final = ("bytes", "KiB", "MiB", "GiB", "TiB")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LimitExceeded:
-    """A limit that the processes of a sandbox passed together.
+    """A limit that the processes of a sandbox exceeded together.
 
     Parameters
     ----------
@@ -22,9 +22,9 @@ class LimitExceeded:
     most : int
         The value that is set for it.
     words : str
-        What came of it, for the log.
+        The consequence, for the log.
     is_end : bool
-        Whether everything in the sandbox was ended for it; else Linux ended some of its processes.
+        Whether everything in the sandbox was ended because of it; otherwise Linux ended some of its processes.
     """
 
     limit: str
@@ -34,7 +34,7 @@ class LimitExceeded:
 
     @property
     def reason(self) -> str:
-        """What the kernel did, for people."""
+        """What the kernel did, in words for people."""
         if self.limit == "memory_limit":
             return f"it needed more than {size(self.most)} of memory"
         return f"it had more than {self.most} processes and threads"
@@ -46,9 +46,9 @@ def exit_of(status: int, limit_exceeded: LimitExceeded | None) -> KernelExit | N
     Parameters
     ----------
     status : int
-        The exit status of its process or of what stands around it: -n or 128 + n for signal n.
+        The exit status of its process, or of the process around it: -n or 128 + n for signal n.
     limit_exceeded : LimitExceeded or None
-        The limit that was passed, if any was.
+        The limit that was exceeded, if any.
     """
     ended_by = -status if status < 0 else status - 128
     # Where Linux ended some process for its memory, it need not have been the kernel.
@@ -62,7 +62,7 @@ def exit_of(status: int, limit_exceeded: LimitExceeded | None) -> KernelExit | N
 
 
 def size(number: int) -> str:
-    """Return a number of bytes in the unit in which it is short."""
+    """Return a number of bytes in the unit that makes it shortest."""
     value, unit = float(number), 0
     while value >= 1024 and unit < len(_UNITS) - 1:
         value, unit = value / 1024, unit + 1

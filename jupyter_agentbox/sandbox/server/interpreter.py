@@ -1,4 +1,4 @@
-"""Where a kernel's Python has its files, read from the file system: asking Python itself would start it once more."""
+"""Where a kernel's Python has its files, found in the file system: asking Python itself would start it once more."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _OF_PYTHON_AMONG_OTHERS: Final = ("bin/python*", "lib/python*", "lib/libpython*"
 
 
 def prefixes_of(executable: Path) -> tuple[Path, ...]:
-    """Return the directories that an interpreter needs: its environment, and the Python which that was made from.
+    """Return the directories that an interpreter needs: its environment, and the Python that this is based on.
 
     Parameters
     ----------
     executable : Path
-        The interpreter, as it is called; a symbolic link is followed, with every place that it leads through.
+        The interpreter, as it is called. A symbolic link is followed, and every path on the way is included.
     """
     found: list[Path] = []
     for program in _chain(executable):
@@ -36,8 +36,8 @@ def prefixes_of(executable: Path) -> tuple[Path, ...]:
 def readable_of(prefix: Path, *, home: Path) -> tuple[Path, ...]:
     """Return what a kernel may see of a prefix.
 
-    All of it, unless it is in the home directory and not an environment of its own: there it is what Python needs. A
-    link to a Python, as ``uv`` puts it into ``~/.local/bin``, lays nothing open that other programs keep below.
+    That is all of it, unless it lies in the home directory and is no environment: then it is only what Python needs. So
+    a link to a Python, such as ``uv`` puts into ``~/.local/bin``, does not expose the files of other programs there.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The view of the file system as rules of Landlock, which can only add: what is hidden must be left out by name."""
+"""The view of the file system as Landlock rules, which can only grant: what is hidden must be left out by name."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _FACTS = ("/proc/cpuinfo", "/proc/meminfo", "/proc/version", "/proc/filesystems"
 
 
 def rules_of(view: View, *, read_only: Sequence[Path]) -> list[tuple[str, int]]:
-    """Return paths and the rights beneath each.
+    """Return the paths, and the rights beneath each of them.
 
     Parameters
     ----------
@@ -28,7 +28,7 @@ def rules_of(view: View, *, read_only: Sequence[Path]) -> list[tuple[str, int]]:
     Raises
     ------
     SandboxRefusedError
-        If a directory can be written in which something must be hidden or kept: Landlock cannot take away.
+        If something must be hidden or kept in a writable directory: Landlock cannot take rights away.
     """
     hidden = [mount.place for mount in view.mounts if mount.access is Access.HIDDEN and mount.place.exists()]
     rules = [(path, DEVICE) for path in _DEVICES] + [(path, READ_FILE) for path in _FACTS]
@@ -42,7 +42,7 @@ def rules_of(view: View, *, read_only: Sequence[Path]) -> list[tuple[str, int]]:
 
 
 def without(directory: Path, hidden: Iterable[Path]) -> list[Path]:
-    """Return paths that together are all of `directory` but what is hidden, and the directories above that."""
+    """Return paths that together cover `directory` except what is hidden, and the directories above what is hidden."""
     directory = directory.resolve()
     left_out = inside(hidden, directory)
     if directory in {path.resolve() for path in hidden}:

@@ -1,4 +1,4 @@
-"""What all processes of a sandbox may use up together, and who holds them to it."""
+"""The resources that all processes of a sandbox may use together, and what enforces that."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ Spawn = Callable[[list[str], Sequence[int]], subprocess.Popen[bytes]]
 
 
 class ResourceLimits:
-    """Holds the processes of a sandbox together to a limit: by a control group, else by a process that watches them.
+    """Enforces limits on all processes of a sandbox together, by a control group or else by a process that watches.
 
     Parameters
     ----------
     processes : int or None
-        The most processes and threads; ``None`` if there is no limit, or Linux itself holds each process to it.
+        The most processes and threads; ``None`` if there is no limit, or Linux itself enforces it for each process.
     memory : int or None
         The most bytes of memory; ``None`` if there is no limit.
     report : Path
-        A file for the reason why a limit ended something.
+        The file that gets the limit that ended something.
     overhead : int
-        How many processes of its own the sandbox has among those that are counted.
+        How many of the counted processes are the sandbox's own.
     """
 
     def __init__(self, *, processes: int | None, memory: int | None, report: Path, overhead: int = 0) -> None:
@@ -49,25 +49,25 @@ class ResourceLimits:
     def enforce(
         self, root: int, sandbox: int, *, end: signal.Signals, spawn: Spawn, on_watchdog_lost: Callable[[], None]
     ) -> None:
-        """Hold all that is below a process, and has not begun to run, to the limits.
+        """Enforce the limits on everything below a process that has not begun to run.
 
         Parameters
         ----------
         root : int
-            The process above all that is counted.
+            The process above all those that are counted.
         sandbox : int
-            The process whose end is the sandbox's.
+            The process whose end is the end of the sandbox.
         end : Signals
             What makes `root` end everything below it.
         spawn : callable
             Starts a process outside the sandbox.
         on_watchdog_lost : callable
-            Called from a thread if nobody watches any more: ends everything in the sandbox.
+            Called from a thread when nothing watches the sandbox any more; it must end everything in it.
 
         Raises
         ------
         SandboxRefusedError
-            If nobody can hold it.
+            If nothing can enforce the limits.
         """
         if self._processes is None and self._memory is None:
             return

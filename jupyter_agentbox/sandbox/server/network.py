@@ -1,4 +1,4 @@
-"""Gives one sandbox a way to the domains that it may reach: starts its proxy, and ends it."""
+"""Starts and ends the proxy through which a sandbox reaches the domains that it is allowed to reach."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ class Network:
     Parameters
     ----------
     domains : Domains
-        What can be reached.
+        The domains that can be reached.
     place : Path
-        Where its socket is made.
+        Where the proxy's socket is created.
     on_refused : callable
-        Is told of every domain that was refused.
+        Called with every domain that was refused.
     """
 
     def __init__(self, domains: Domains, *, place: Path, on_refused: Callable[[str], None]) -> None:
@@ -60,7 +60,7 @@ class Network:
         Parameters
         ----------
         sandbox : int
-            A process of ours, not yet waited for; the proxy ends when it does.
+            A child of this process that nobody has waited for yet; the proxy ends when it does.
         """
         listener = self._listener
         if listener is None:
@@ -105,12 +105,12 @@ class Network:
 
 
 def proxy_variables(domains: Domains) -> Mapping[str, str]:
-    """Return the environment variables that lead programs inside to the proxy; none without domains.
+    """Return the environment variables that lead programs inside to the proxy; none if there are no domains.
 
     Parameters
     ----------
     domains : Domains
-        What can be reached.
+        The domains that can be reached.
     """
     rules = domains.rules()
     if not rules:

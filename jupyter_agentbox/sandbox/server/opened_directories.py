@@ -1,8 +1,8 @@
-"""Opens what a kernel is to be given: once, and through no link that another kernel may have made.
+"""Opens what a kernel will be given: once, and through no link that another kernel may have made.
 
-A path is a name, and who can write a directory above what it names can exchange that at any moment. So the work
-directory and the places that settings name are opened one name after the other; from then on the file descriptor is
-what counts, and the path is only what it is called.
+A path is only a name: whoever can write to a directory on the way can replace what it names at any moment. So the work
+directory and the paths of the settings are opened one component after the other. From then on only the file descriptor
+counts; the path is just a label.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ Identity = tuple[int, int]
 
 
 class Opened:
-    """Files and directories that are open, each by the path at which it is, which has no link in it.
+    """Open files and directories, each by its path, which contains no link.
 
     Parameters
     ----------
     kernels : iterable of Path
-        Directories in which sandboxed kernels can write, or could. No link in them is followed.
+        Directories in which sandboxed kernels can write, or once could. No link in them is followed.
     """
 
     def __init__(self, kernels: Iterable[Path] = ()) -> None:
@@ -43,14 +43,14 @@ class Opened:
         self._fds: dict[Path, int] = {}
 
     def open(self, asked: Path, *, root: Path | None = None) -> Path:
-        """Open a file or directory and return where it is.
+        """Open a file or directory and return its path.
 
         Parameters
         ----------
         asked : Path
-            What was asked for. Links that the machine or its user has above are followed.
+            The path that was asked for. Links above it that belong to the machine or its user are followed.
         root : Path or None
-            A directory from which on no link is followed, because kernels may have had their notebooks anywhere in it.
+            A directory below which no link is followed, because kernels may have had their notebooks anywhere in it.
 
         Raises
         ------
@@ -72,7 +72,7 @@ class Opened:
         return path
 
     def open_work_directory(self, asked: Path, protected: Protected, *, root: Path | None = None) -> Path:
-        """Open a work directory, if a kernel may have it, and return where it is.
+        """Open a work directory, if a kernel may have it, and return its path.
 
         Parameters
         ----------
@@ -84,7 +84,7 @@ class Opened:
         Raises
         ------
         SandboxRefusedError
-            If it cannot be opened, a kernel may have made a link on the way, or it would lay open what is protected.
+            If it cannot be opened, a kernel may have made a link on the way, or it would expose what is protected.
         """
         try:
             work = self.open(asked, root=root)
@@ -95,7 +95,7 @@ class Opened:
         return work
 
     def open_extra_paths(self, extra: ExtraPaths) -> ExtraPaths:
-        """Open the paths that settings name, and return them as they are without links. What is missing is left out.
+        """Open the paths that settings name, and return them without links. Missing ones are left out.
 
         Parameters
         ----------
@@ -121,7 +121,7 @@ class Opened:
         return dict(self._fds)
 
     def fd_below(self, path: Path) -> int | None:
-        """Open what is at `path`, below something that is open, through no link; ``None`` if it is below nothing.
+        """Open what is at `path`, below something that is open and through no link; ``None`` if it is below nothing.
 
         Raises
         ------
@@ -142,7 +142,7 @@ class Opened:
 
     @property
     def identities(self) -> dict[Path, Identity]:
-        """What each of them is, by its path."""
+        """The device and inode of each, by its path."""
         found = {path: os.fstat(fd) for path, fd in self._fds.items()}
         return {path: (one.st_dev, one.st_ino) for path, one in found.items()}
 
@@ -160,7 +160,7 @@ class Opened:
 
 
 class _Walk:
-    """Goes to a path, one name after the other."""
+    """Walks to a path, one component after the other."""
 
     def __init__(self, kernels: frozenset[Path], identities: frozenset[Identity]) -> None:
         self._kernels = kernels
@@ -214,7 +214,7 @@ class _Walk:
 
 
 def _target(name: str, directory: int) -> str | None:
-    """Return where a link leads; ``None`` if it is no link."""
+    """Return the target of a link; ``None`` if it is not a link."""
     try:
         return os.readlink(name, dir_fd=directory)
     except OSError as error:

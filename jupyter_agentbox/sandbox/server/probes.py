@@ -1,4 +1,4 @@
-"""Finds the strongest level of isolation that this machine allows, by really starting one of each."""
+"""Finds the strongest level of isolation that this machine allows, by actually starting a sandbox of each level."""
 
 from __future__ import annotations
 
@@ -77,16 +77,16 @@ def select_level(
     Parameters
     ----------
     levels : sequence of Isolation
-        What is acceptable, the best first.
+        The acceptable levels, the best first.
     bubblewrap, srt : str
         The paths of ``bwrap`` and ``srt``; empty to look for them.
     network : bool
-        Whether the sandbox needs a network of its own, so that domains can be allowed.
+        Whether the sandbox needs its own network, so that domains can be allowed.
 
     Raises
     ------
     SandboxRefusedError
-        If none works; it says what each one met, and what to install.
+        If none works. The message says why each one failed, and what to install.
     """
     met = []
     for level in levels:
@@ -105,12 +105,12 @@ def select_level(
 
 @cache
 def pins_sources(program: str) -> bool:
-    """Whether this bubblewrap mounts what an open file descriptor names, so that no link can be put in between.
+    """Whether this bubblewrap can mount by file descriptor, so that no link can be put in between.
 
     Raises
     ------
     SandboxRefusedError
-        If it does not say. That answer is not kept.
+        If bubblewrap does not say. That failure is not remembered.
     """
     try:
         done = _run([program, "--help"])
@@ -128,8 +128,8 @@ def _list(met: Sequence[str]) -> str:
 def _problem(level: Isolation, program: str) -> str | None:
     """Return why a level does not work here; ``None`` if it does.
 
-    That it works is kept for as long as this process lives. That it failed is not: a probe also fails because the
-    machine was busy for a moment, and every later kernel would have a weaker level for it.
+    A success is remembered for as long as this process lives. A failure is not: a probe also fails when the machine is
+    busy for a moment, and then every later kernel would have a weaker level.
     """
     if (level, program) in _WORKING:
         return None

@@ -1,4 +1,4 @@
-"""The process of a kernel that is ours, in a sandbox."""
+"""The process of a `CodeExecutor`'s kernel, in a sandbox."""
 
 from __future__ import annotations
 
@@ -46,11 +46,11 @@ class SandboxedProcess:
     Parameters
     ----------
     on_output : callable
-        Gets what the kernel writes to its raw standard output and error, without what steers a terminal.
+        Called with what the kernel writes to its raw standard output and error, without terminal control sequences.
     settings : SandboxSettings
         The sandbox's settings.
     hidden : iterable of Path
-        Files of its owner that it must not see, beside those that every kernel must not.
+        Files of its owner that it must not see, besides those that no kernel may see.
     """
 
     def __init__(
@@ -90,7 +90,7 @@ class SandboxedProcess:
         Raises
         ------
         SandboxRefusedError
-            If none can be reached, or the work directory cannot be used.
+            If no level can be reached, or the work directory cannot be used.
         """
         loop = asyncio.get_running_loop()
         reader, writer = os.pipe()
@@ -103,14 +103,14 @@ class SandboxedProcess:
         await asyncio.shield(self._starting)  # a process that is being started must be known, to be ended
 
     def interrupt(self) -> bool:
-        """Send SIGINT to the kernel and what it runs: from outside, because inside it does not lead its group."""
+        """Send SIGINT to the kernel and what it runs, from outside, because inside it does not lead its group."""
         if self._backend is not None:
             with suppress(ProcessLookupError):
                 self._backend.signal(signal.SIGINT)
         return True
 
     async def wait(self, seconds: float | None) -> bool:
-        """Wait until it has ended; say whether it has."""
+        """Wait until it has ended; return whether it has."""
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._ended.wait()
@@ -137,7 +137,7 @@ class SandboxedProcess:
             await asyncio.shield(asyncio.to_thread(_clear, backend, run))
 
     def _start(self, launch: KernelLaunch, writer: int, loop: asyncio.AbstractEventLoop) -> None:
-        """Do what blocks: look what the machine can do, make the sandbox, wait for it."""
+        """Do what blocks: find out what the machine can do, make the sandbox, wait for it."""
         stack = ExitStack()
         try:
             if self._run is None:
@@ -227,7 +227,7 @@ class _Output(asyncio.Protocol):
 
 
 def _without_socket(preparation: str) -> str:
-    """Return what is done before the first cell where the kernel inherits no socket: Node passes none on."""
+    """Return the code to run before the first cell if the kernel inherits no socket: Node passes none on."""
     return json.dumps({**json.loads(preparation), "owner_fd": None})
 
 

@@ -1,4 +1,4 @@
-"""The programs that are run outside of a sandbox to make it: never one that a kernel could have put there."""
+"""The programs that are run outside a sandbox to make it: never one that a kernel could have put there."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ _USUAL: Final = {"bubblewrap": "bwrap", "srt": "srt"}
 
 
 def with_programs(settings: SandboxSettings, places: Sequence[Path]) -> SandboxSettings:
-    """Return settings that name the programs, none of which a kernel could have put where it is.
+    """Return settings that name the programs, none of which a kernel could have put there.
 
     Parameters
     ----------
     settings : SandboxSettings
-        What was set; where nothing is, the programs are looked for.
+        The settings; a program that they do not name is looked for.
     places : sequence of Path
         Where the kernel can write, without links.
 
     Raises
     ------
     SandboxRefusedError
-        If one is named that lies there.
+        If a program is named that lies there.
     """
     bubblewrap, srt = (check_program(name, getattr(settings, name), places) for name in _USUAL)
     return replace(settings, bubblewrap=bubblewrap, srt=srt)
@@ -47,7 +47,7 @@ def check_program(name: str, program: str, places: Sequence[Path]) -> str:
     program : str
         Its value; empty to look for it on the path.
     places : sequence of Path
-        Where the kernel can write, without links: programs there are never run outside of the sandbox.
+        Where the kernel can write, without links. Programs there are never run outside the sandbox.
 
     Raises
     ------
@@ -68,12 +68,12 @@ def check_program(name: str, program: str, places: Sequence[Path]) -> str:
 
 
 def path_without(places: Sequence[Path]) -> str:
-    """Return the search path of programs without the directories in which a kernel can write.
+    """Return the search path for programs without the directories in which a kernel can write.
 
     Parameters
     ----------
     places : sequence of Path
-        Where it can, without links.
+        Where the kernel can write, without links.
     """
     directories = [*os.environ.get("PATH", "").split(os.pathsep), "/usr/bin", "/bin"]
     kept = [one for one in directories if Path(one).is_absolute() and not is_below(Path(one), places)]
@@ -86,16 +86,16 @@ def check_source(file: Path, found: Mapping[str, Any], places: Sequence[Path]) -
     Parameters
     ----------
     file : Path
-        Where the settings stand.
+        The settings file.
     found : mapping
-        What stands there.
+        Its contents.
     places : sequence of Path
         Where the kernel can write, without links.
 
     Raises
     ------
     SandboxRefusedError
-        If it does.
+        If the file names a program and a kernel could have written it.
     """
     programs = [name for name in _USUAL if found.get(name)]
     if programs and is_below(file.expanduser().absolute(), places):

@@ -35,20 +35,20 @@ def find_protected(
     read_only: Iterable[Path] = (),
     own: Iterable[Path] = (),
 ) -> Protected:
-    """Return what is to be kept from a kernel.
+    """Return what a kernel must not see or change.
 
     Parameters
     ----------
     manager : KernelManager
         The kernel's manager; the server above it says where its files are.
     base : Path
-        Where the run directories are.
+        The directory of all run directories.
     prefixes : sequence of Path
-        The interpreter's of the kernel.
+        The directories of the kernel's interpreter.
     hidden, read_only : iterable of Path
-        What settings name.
+        The paths that settings name.
     own : iterable of Path
-        Files that the kernel's owner was given, and that no kernel may see.
+        Files that were given to the kernel's owner, and that no kernel may see.
     """
     package = Path(__file__).parents[2]
     places = [base, Path(jupyter_runtime_dir()), Path(jupyter_data_dir()), *map(Path, jupyter_config_path()), *own]
@@ -73,7 +73,7 @@ def find_protected(
 
 
 def _home_of_account() -> Path | None:
-    """Return the home directory that the system knows; ``None`` for a user id that it does not know."""
+    """Return the home directory of this user's account; ``None`` if the system has no account for the user id."""
     try:
         return Path(pwd.getpwuid(os.getuid()).pw_dir)
     except KeyError:

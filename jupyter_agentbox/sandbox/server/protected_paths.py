@@ -1,4 +1,4 @@
-"""Which places of a machine a kernel must not see, and which it must not write."""
+"""The paths of a machine that a kernel must not see, and those that it must not write."""
 
 from __future__ import annotations
 
@@ -71,21 +71,21 @@ _NEVER_BELOW = ("/bin", "/boot", "/dev", "/etc", "/lib", "/lib64", "/proc", "/sb
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Protected:
-    """What is to be kept from a kernel on this machine.
+    """What a kernel on this machine must not see or change.
 
     Parameters
     ----------
     home : Path
         The user's home directory.
     hidden : tuple of Path
-        Places that must not be seen: Jupyter's own, and those that settings name.
+        Paths that must not be seen: Jupyter's own, and those that settings name.
     read_only : tuple of Path
-        Places that must not be written: the interpreters of the server and the kernel.
+        Paths that must not be written: the interpreters of the server and the kernel.
     configuration : tuple of Path
         Files and directories that decide what a sandbox is, what is allowed or what starts. They are hidden or
-        read-only wherever they lie; a kernel that could make or exchange one is not started.
+        read-only wherever they lie; a kernel that could create or replace one is not started.
     covered : tuple of Path
-        Of these, files with secrets that may well lie in a work directory, and are hidden there.
+        Those of them that contain secrets and may well lie in a work directory; there they are hidden.
     """
 
     home: Path
@@ -96,7 +96,7 @@ class Protected:
 
     @property
     def secrets(self) -> tuple[Path, ...]:
-        """All places that must not be seen."""
+        """All paths that must not be seen."""
         return (*self.hidden, *(self.home / name for name in SECRETS))
 
 
@@ -113,7 +113,7 @@ def check_work_directory(path: Path, protected: Protected) -> Path:
     Raises
     ------
     SandboxRefusedError
-        If it is missing, or would show or lay open what is protected.
+        If it is missing, or would show or expose what is protected.
     """
     work = path.resolve()
     home = protected.home.resolve()
@@ -145,7 +145,7 @@ def check_work_directory(path: Path, protected: Protected) -> Path:
 def literal(path: Path) -> Path | None:
     """Return a path if it exists and no part of it is a symbolic link, else ``None``.
 
-    What lies in a work directory was perhaps put there by a sandboxed kernel: a link there must not steer a mount.
+    A sandboxed kernel may have put it into its work directory, and a link there must not decide what is mounted.
     """
     return path if os.path.lexists(path) and Path(os.path.realpath(path)) == path else None
 
@@ -156,9 +156,9 @@ def inside(paths: Iterable[Path], directory: Path) -> list[Path]:
 
 
 def way_to(path: Path) -> tuple[Path, list[Path]]:
-    """Return a path with its links resolved, and where those links are.
+    """Return a path with its links resolved, and the paths of those links.
 
-    Whoever can exchange one of them says what the path names, wherever that is.
+    Whoever can replace one of the links decides what the path names.
 
     Parameters
     ----------
@@ -180,7 +180,7 @@ def way_to(path: Path) -> tuple[Path, list[Path]]:
 
 
 def is_below(path: Path, places: Iterable[Path]) -> bool:
-    """Whether whoever can write in one of `places` says what a path names.
+    """Whether someone who can write in one of `places` decides what a path names.
 
     Parameters
     ----------

@@ -1,9 +1,9 @@
-"""What git obeys, outside of a sandbox, of the repositories in a directory that a kernel can write.
+"""The files that git, outside a sandbox, obeys in the repositories below a directory that a kernel can write.
 
-All of a repository's ``.git`` is the next command's to obey: ``config`` and ``hooks``, but also ``commondir``,
-``config.worktree``, ``rebase-merge`` and ``sequencer``, which need not be there yet, and every file that git writes
-through a link (``COMMIT_EDITMSG``, ``MERGE_MSG``, ``logs``). So it is kept whole. Further places are named by its
-configuration: ``core.hooksPath``, files that are included, and programs in the working tree.
+The next git command obeys everything in ``.git``: ``config`` and ``hooks``, but also ``commondir``,
+``config.worktree``, ``rebase-merge`` and ``sequencer``, which need not exist yet, and every file that git writes
+through a link (``COMMIT_EDITMSG``, ``MERGE_MSG``, ``logs``). So all of it is kept. Git's configuration names further
+paths: ``core.hooksPath``, included files, and programs in the working tree.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Repository:
     tree : Path
         The tree's directory.
     directories : tuple of Path
-        The directory of its repository, and the one that this shares with others.
+        The directory of its repository, and the directory that it shares with other working trees.
     """
 
     tree: Path
@@ -81,7 +81,7 @@ class Repository:
 
 
 def find(directory: Path) -> list[Path]:
-    """Return each ``.git`` at and below a directory, and the nearest above it, which is its own.
+    """Return each ``.git`` in and below a directory, and the nearest one above it, to which the directory belongs.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ def find(directory: Path) -> list[Path]:
     Raises
     ------
     SandboxRefusedError
-        If there are too many.
+        If there are too many to look through.
     """
     found = [one for one in (above / ".git" for above in directory.parents) if os.path.lexists(one)][:1]
     waiting, left = deque([(directory, 0)]), MOST_ENTRIES
@@ -114,7 +114,7 @@ def find(directory: Path) -> list[Path]:
 
 
 def _directories_in(place: Path, most: int) -> tuple[list[str], int]:
-    """Return the directories among so many entries of a directory, and how many entries that were."""
+    """Return the directories among a limited number of a directory's entries, and how many entries were read."""
     found: list[str] = []
     seen = 0
     with suppress(OSError), os.scandir(place) as entries:
@@ -126,7 +126,7 @@ def _directories_in(place: Path, most: int) -> tuple[list[str], int]:
 
 
 def obeyed(directory: Path, *, home: Path, is_open: bool) -> Iterator[Path]:
-    """Yield what git obeys of the repositories in a directory; what is elsewhere is among it, too.
+    """Yield what git obeys for the repositories in a directory, including what lies elsewhere.
 
     Parameters
     ----------
@@ -161,7 +161,7 @@ def obeyed(directory: Path, *, home: Path, is_open: bool) -> Iterator[Path]:
 
 
 def _linked(directories: Iterable[Path]) -> Iterator[Path]:
-    """Yield what is a link in a repository's directory, as the tool `repo` makes them."""
+    """Yield the links in a repository's directory, such as the tool `repo` makes."""
     for directory in directories:
         if directory.is_dir():
             yield from (one for one in directory.iterdir() if one.is_symlink())
@@ -175,7 +175,7 @@ class _Setting:
 
 
 class _Reader:
-    """Reads git's configuration by git's own reader, outside of any repository: it runs nothing that it reads."""
+    """Reads git's configuration with git itself, outside any repository, where it runs nothing that it reads."""
 
     def __init__(self, places: Sequence[Path], home: Path) -> None:
         path = path_without(places)
@@ -184,7 +184,7 @@ class _Reader:
         self._env = {"PATH": path, "HOME": str(home), "GIT_CONFIG_NOSYSTEM": "1", "LC_ALL": "C"}
 
     def read(self, files: Iterable[Path]) -> Iterator[_Setting]:
-        """Yield the settings of files, and of those that they include whatever the condition."""
+        """Yield the settings in files, and in the files that they include under any condition."""
         waiting, seen = deque(files), set[Path]()
         while waiting and len(seen) < _MOST_FILES:
             file = waiting.popleft()
@@ -225,7 +225,7 @@ def _is_plain(section: str) -> bool:
 
 
 def _named(tree: Path, settings: Iterable[_Setting], home: Path) -> Iterator[Path]:
-    """Yield the files and directories that settings of git name, those that are missing among them."""
+    """Yield the files and directories that git's settings name, including missing ones."""
     for setting in settings:
         if _INCLUDE.match(setting.key):
             yield _path(setting.value, setting.file.parent, home)
@@ -255,7 +255,7 @@ def _first_line(file: Path) -> str:
 
 
 def _beginning(file: Path, most: int) -> bytes:
-    """Return the beginning of a file. A pipe that nobody writes, and whatever else is no file, is empty."""
+    """Return the beginning of a file; empty for a pipe and whatever else is not a regular file."""
     try:
         fd = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
@@ -272,7 +272,7 @@ def _beginning(file: Path, most: int) -> bytes:
 
 
 def hold(paths: Iterable[Path], directory: Path) -> list[tuple[Path, list[Path]]]:
-    """Return what of it can be reached from a directory, with the links that lead there.
+    """Return those of the paths that can be reached from a directory, with the links that lead there.
 
     Parameters
     ----------

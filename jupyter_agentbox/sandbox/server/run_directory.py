@@ -1,4 +1,4 @@
-"""The private directory of one sandboxed kernel: its sockets and its small files, gone when it ends."""
+"""The private directory of one sandboxed kernel: its sockets and its small files, removed when the kernel ends."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class RunDirectory(OwnedDirectory):
     Attributes
     ----------
     sockets : Path
-        Where the kernel makes its sockets; the only part that it can write.
+        Where the kernel creates its sockets; the only part that it can write.
     """
 
     lock_name = "lock"
@@ -46,7 +46,7 @@ class RunDirectory(OwnedDirectory):
         self.sockets.mkdir(mode=0o700)
 
     def directory(self, name: str) -> Path:
-        """Return a directory of this name, made if it is missing."""
+        """Return a directory of this name; create it if it is missing."""
         made = self.path / name
         made.mkdir(mode=0o700, exist_ok=True)
         return made
@@ -58,14 +58,14 @@ class RunDirectory(OwnedDirectory):
         return made
 
     def clear(self) -> None:
-        """Forget what the last kernel left. The sockets keep their paths, so that clients find the next kernel.
+        """Remove what the last kernel left. The sockets keep their paths, so that clients find the next kernel.
 
-        What the kernel wrote is first put aside, whatever is in it, and then removed as far as possible.
+        What the kernel wrote is first moved aside, whatever it contains, and then removed as far as possible.
 
         Raises
         ------
         SandboxRefusedError
-            If it cannot even be put aside.
+            If it cannot even be moved aside.
         """
         try:
             for entry in list(self.path.iterdir()):
@@ -80,7 +80,7 @@ class RunDirectory(OwnedDirectory):
 
 
 def sweep(base: Path) -> None:
-    """Remove the run directories that servers left behind which were killed, as far as possible in a few seconds."""
+    """Remove, as far as possible in a few seconds, the run directories that killed servers left behind."""
     # In any order but one: a directory that takes all the time is not always the first.
     remove_left(sorted(base.iterdir(), key=lambda _: secrets.token_bytes(4)), RunDirectory.lock_name)
 
@@ -92,7 +92,7 @@ def _make(base: Path) -> Path:
 
 
 def base_directory(environment: Mapping[str, str]) -> Path:
-    """Return the directory of all run directories of this user, made if it is missing.
+    """Return the directory of all run directories of this user; create it if it is missing.
 
     Parameters
     ----------
@@ -102,7 +102,7 @@ def base_directory(environment: Mapping[str, str]) -> Path:
     Raises
     ------
     SandboxRefusedError
-        If someone else owns the place, others can enter it, or every candidate's path is too long for a socket.
+        If someone else owns the directory, others can enter it, or every candidate's path is too long for a socket.
     """
     user = os.getuid()
     candidates = [environment.get("XDG_RUNTIME_DIR"), tempfile.gettempdir(), "/tmp"]  # noqa: S108  # checked below

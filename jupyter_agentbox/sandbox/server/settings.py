@@ -1,4 +1,4 @@
-"""The settings of a sandboxed kernel as the backends take them."""
+"""The settings of a sandboxed kernel in the form that the backends take."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from jupyter_agentbox.core.sandbox_settings import SandboxSettings
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SandboxLimits:
-    """What a kernel may use up. ``None`` is no limit.
+    """The resources that a kernel may use. ``None`` means no limit.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ class SandboxLimits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExtraPaths:
-    """Files and directories beside the work directory.
+    """Files and directories besides the work directory.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ class ExtraPaths:
     read_only : tuple of Path
         Cannot be written, wherever they are.
     unprotected : tuple of str
-        Names or patterns of what programs outside obey, and the kernel can write all the same.
+        Names or patterns of files that programs outside obey and that the kernel can write nevertheless.
     """
 
     readable: tuple[Path, ...] = ()
@@ -81,14 +81,14 @@ class ExtraPaths:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Domains:
-    """What a kernel can reach of the network, as settings spell it.
+    """The domains that a kernel can reach, as settings spell them.
 
     Parameters
     ----------
     allowed : tuple of str
         Domains on the internet.
     private : tuple of str
-        Domains that may be elsewhere.
+        Domains that may also be in private networks.
     """
 
     allowed: tuple[str, ...] = ()
@@ -108,5 +108,5 @@ class Domains:
 
 
 def absolute(names: Iterable[str]) -> tuple[Path, ...]:
-    """Return paths as settings spell them: ``~`` is the home directory, others start here."""
+    """Return the absolute paths of settings: ``~`` is the home directory, relative ones start here."""
     return tuple(Path(name).expanduser().absolute() for name in names)

@@ -1,4 +1,4 @@
-"""What belongs to the site: files and directories that the user of this process cannot change."""
+"""Tells what belongs to the site: files and directories that the user of this process cannot change."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from .protected_paths import way_to
 
 
 def is_site(path: Path) -> bool:
-    """Whether the user can change neither a file or directory nor what leads to it.
+    """Whether the user can change neither a file or directory nor any directory on the way to it.
 
-    Root can change everything. For root, the site's is what is not below the home directory and is no one else's to
-    change.
+    Root can change everything. For root, whatever is not below the home directory, and nobody else can change, is the
+    site's.
 
     Parameters
     ----------
@@ -28,7 +28,7 @@ def is_site(path: Path) -> bool:
 
 def _is_own(path: Path) -> bool:
     found = path.stat()
-    is_sticky = bool(found.st_mode & 0o1000)  # who does not own what is in it cannot exchange that
+    is_sticky = bool(found.st_mode & 0o1000)  # only the owner of an entry can replace it
     return found.st_uid == os.getuid() or (os.access(path, os.W_OK) and not is_sticky)
 
 

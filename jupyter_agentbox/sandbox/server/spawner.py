@@ -1,6 +1,6 @@
 """Starts processes that die with this one, and waits for their end.
 
-``PR_SET_PDEATHSIG`` tells a process of the end of the *thread* that started it. So one thread, that lives as long as
+``PR_SET_PDEATHSIG`` tells a process of the end of the *thread* that started it. So one thread, which lives as long as
 this process, starts them all.
 """
 
@@ -34,7 +34,7 @@ def start(command: list[str], **options: Any) -> subprocess.Popen[bytes]:
 
 
 def await_end(process: subprocess.Popen[bytes]) -> None:
-    """Wait for the end of a process that was told to end; not for ever.
+    """Wait a limited time for the end of a process that was told to end.
 
     Parameters
     ----------

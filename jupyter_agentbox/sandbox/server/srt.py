@@ -34,7 +34,7 @@ def find_srt(named: str = "") -> str | None:
     Parameters
     ----------
     named : str
-        What settings name; empty to look on the system's path.
+        The path from the settings; empty to look on the system's path.
     """
     return shutil.which(named or "srt")
 
@@ -49,9 +49,9 @@ def srt_command(program: str, settings: Path, command: Sequence[str], *, env: Ma
     settings : Path
         The file with what `srt_settings` returns.
     command : sequence of str
-        What to run.
+        The command to run.
     env : mapping
-        Environment variables that are others inside than for ``srt`` itself. They can be seen in a list of processes.
+        Environment variables that differ inside from those of ``srt`` itself. A list of processes shows them.
     """
     inside = ["/usr/bin/env", *(f"{name}={value}" for name, value in env.items()), *command]
     return [program, "--settings", str(settings), "--", *inside]
@@ -60,25 +60,25 @@ def srt_command(program: str, settings: Path, command: Sequence[str], *, env: Ma
 def srt_settings(
     view: View, *, sockets: Path, given: Mapping[str, Any], domains: Domains, platform: str = sys.platform
 ) -> dict[str, Any]:
-    """Return what ``srt`` is told: what every sandboxed kernel has, and what settings add.
+    """Return the settings for ``srt``: those of every sandboxed kernel, and what the user's settings add.
 
     Parameters
     ----------
     view : View
-        What is seen inside. Nothing else is, as at every level.
+        What can be seen inside; nothing else can, as at every level.
     sockets : Path
-        Where the kernel makes its sockets.
+        Where the kernel creates its sockets.
     given : mapping
         What settings add, in the form of ``srt``'s own file.
     domains : Domains
-        Which domains can be reached beside those of `given`.
+        The domains that can be reached besides those of `given`.
     platform : str
-        As `sys.platform` has it.
+        A value of `sys.platform`.
 
     Raises
     ------
     SandboxRefusedError
-        If it cannot be said to ``srt``.
+        If ``srt`` has no setting for it.
     """
     if domains.private:
         raise SandboxRefusedError(
@@ -116,11 +116,11 @@ def srt_extra_paths(extra: ExtraPaths, given: Mapping[str, Any], *, work: Path, 
     Parameters
     ----------
     extra : ExtraPaths
-        What our settings add.
+        What the package's own settings add.
     given : mapping
         What settings add, in the form of ``srt``'s own file.
     work, home : Path
-        What ``.`` and ``~`` stand for.
+        The directories that ``.`` and ``~`` stand for.
     """
     files = taken(given, "filesystem")
     readable, writable = (
@@ -141,12 +141,12 @@ def _absolute(text: str, work: Path, home: Path) -> Path:
 
 
 def _from_home(text: str, home: Path) -> str:
-    """Return a path or pattern with ``~`` written out: for ``srt`` itself the home directory is another."""
+    """Return a path or pattern with ``~`` written out, because ``srt`` itself has another home directory."""
     return str(home) + text[1:] if text == "~" or text.startswith("~/") else text
 
 
 def _entries(given: Iterable[Any], view: View) -> list[Any]:
-    """Return entries that only take away, from the root on; they may be patterns."""
+    """Return entries that only forbid, as absolute paths; they may be patterns."""
     found: list[Any] = []
     for one in given:
         is_marked = isinstance(one, Mapping)

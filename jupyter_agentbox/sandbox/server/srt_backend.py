@@ -53,8 +53,8 @@ _INSIDE: Final = ("HOME", "PATH", "TMPDIR")
 class SrtBackend:
     """A sandbox of ``srt``. Implements `SandboxBackend`.
 
-    Between the server and it stands who ends all that is inside when either is gone: supervisors, or a reaper where
-    there are none.
+    Supervisors, or a reaper where there are none, stand between it and the server, and end everything inside when
+    either is gone.
 
     Parameters
     ----------
@@ -153,7 +153,7 @@ class SrtBackend:
         return self._resource_limits.exceeded()
 
     def signal(self, number: int) -> None:
-        """Signal the kernel's process group, or the kernel where it has none without ``srt`` in it."""
+        """Signal the kernel's process group, or only the kernel if ``srt`` is in that group, too."""
         kernel = self._kernel()
         if kernel is not None:
             with suppress(ProcessLookupError, psutil.NoSuchProcess):
@@ -163,7 +163,7 @@ class SrtBackend:
                     kernel.send_signal(number)
 
     def kill(self) -> None:
-        """Let who stands between end everything: only they find it all."""
+        """Let the supervisors or the reaper end everything: only they find every process."""
         if self._lifeline is not None:
             self._lifeline.close()
             self._lifeline = None
@@ -178,7 +178,7 @@ class SrtBackend:
             spawner.await_end(self._process)
 
     def _places(self) -> list[Path]:
-        """Return where the kernel can write: what srt itself starts is not looked for there."""
+        """Return where the kernel can write; programs that srt itself starts are not looked for there."""
         return [self._spec.work, *(path.resolve() for path in self._spec.extra.writable)]
 
     def _files(self) -> list[Mount]:
@@ -189,7 +189,7 @@ class SrtBackend:
         ]
 
     def _kernel(self) -> psutil.Process | None:
-        """Return the kernel's process: of those with its command line, which what it forks has too, the first."""
+        """Return the kernel's process: the first with its command line, which its forks have, too."""
         if self._process is None or self._process.poll() is not None:
             return None
         found = []
@@ -202,7 +202,7 @@ class SrtBackend:
 
 
 def _await_sign(sign: Path, process: subprocess.Popen[bytes]) -> None:
-    """Wait until the kernel's process, inside, has compared and closed what it can, and goes on."""
+    """Wait until the kernel's process, inside, has checked its directories, closed what it can, and goes on."""
     until = time.monotonic() + _STARTED
     while time.monotonic() < until:
         has_ended = process.poll() is not None

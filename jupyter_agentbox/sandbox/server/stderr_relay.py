@@ -1,7 +1,7 @@
-"""Passes on what a sandboxed kernel writes to its raw standard output and error, as lines that say whose they are.
+"""Passes on what a sandboxed kernel writes to its raw standard output and error, as lines that name the kernel.
 
-The kernel does not get the server's own: a terminal could be read and steered, a log file could be cut. Nor can it
-write a line that looks like one of the server's log.
+The kernel does not get the server's own streams, because it could read and control a terminal and truncate a log file.
+Nor can it write a line that looks like one of the server's log.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ _NARROWEST: Final = 20
 
 
 def relay(name: str) -> int:
-    """Return the writing end of a pipe, whose lines go to this process's standard error until all writers are gone.
+    """Return the writing end of a pipe whose lines go to this process's standard error until all writers are gone.
 
     Parameters
     ----------
     name : str
-        What each line begins with, in brackets.
+        The prefix of each line, which is put in brackets.
     """
     reader, writer = os.pipe()
     threading.Thread(target=_pass_on, args=(reader, name), name="agentbox-relay", daemon=True).start()
@@ -35,7 +35,7 @@ def relay(name: str) -> int:
 
 
 class Harmless:
-    """Turns bytes into text without what steers a terminal, as they come."""
+    """Decodes bytes as they arrive, and removes what controls a terminal."""
 
     def __init__(self) -> None:
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
@@ -47,12 +47,12 @@ class Harmless:
 
 
 class MarkedLines:
-    """Cuts text into lines that begin with a mark.
+    """Splits text into lines that begin with a mark.
 
     Parameters
     ----------
     name : str
-        Stands in the mark.
+        The name in the mark.
     """
 
     def __init__(self, name: str) -> None:
@@ -67,7 +67,7 @@ class MarkedLines:
         text : str
             The next piece.
         columns : int or None
-            How wide the terminal is, if it is one: a line that it breaks would go on without its mark.
+            The width of the terminal, if it is one: a line that it wraps would go on without its mark.
         """
         *lines, self._rest = (self._rest + text).split("\n")
         if len(self._rest) > _LONGEST_LINE:

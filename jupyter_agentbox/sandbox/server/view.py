@@ -39,7 +39,7 @@ MOST_OBEYED: Final = 1_000
 
 
 class Access(IntEnum):
-    """How a place is seen. Where two are said of one place, the higher number wins."""
+    """How a path is seen. If two apply to one path, the higher number wins."""
 
     WRITE = 0
     READ = 1
@@ -50,16 +50,16 @@ class Access(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Mount:
-    """A place inside, and what is seen there.
+    """A path inside, and what is seen there.
 
     Parameters
     ----------
     place : Path
-        Where it is seen.
+        The path inside.
     access : Access
         How it is seen.
     source : Path or None
-        What is seen there, if it comes from elsewhere than the same place outside.
+        What is seen there, if it is not what has the same path outside.
     """
 
     place: Path
@@ -74,13 +74,13 @@ class View:
     Parameters
     ----------
     mounts : tuple of Mount
-        Outer places before inner ones.
+        Outer paths before inner ones.
     work : Path
         The work directory.
     home : Path
         The home directory.
     kept : tuple of Path
-        What must not be written, without links, also where it lies in a place that can be.
+        Paths, without links, that must not be written, even inside a writable directory.
     """
 
     mounts: tuple[Mount, ...]
@@ -89,7 +89,7 @@ class View:
     kept: tuple[Path, ...] = ()
 
     def access(self, path: Path) -> Access | None:
-        """Return how a path is seen, ``None`` for not at all.
+        """Return how a path is seen; ``None`` if it is not seen at all.
 
         Parameters
         ----------
@@ -110,7 +110,7 @@ def _is_mounted(mount: Mount) -> bool:
 def make_view(
     *, work: Path, protected: Protected, prefixes: Sequence[Path], extra: ExtraPaths, files: Iterable[Mount]
 ) -> View:
-    """Put together what a kernel sees.
+    """Return what a kernel sees.
 
     Parameters
     ----------
@@ -160,14 +160,14 @@ def make_view(
 
 
 def _obeyed(root: Path, home: Path, unprotected: Sequence[str]) -> list[tuple[Path, list[Path]]]:
-    """Return what programs outside obey of a directory that can be written, with the links that lead there."""
+    """Return the files in a writable directory that programs outside obey, with the links that lead there."""
     if not root.is_dir():
         return []
     trees = [root, *(entry.parent for entry in repositories.find(root) if root in entry.parents)]
     names = [name for name in OBEYED if name not in unprotected]
     found = [path for tree in trees for path in _named_in(tree, names)]
     found = [path for path in found if not any(fnmatchcase(path.name, one) for one in unprotected)]
-    # A link among them (`CLAUDE.md` to `AGENTS.md`) is kept in what it leads to, and can be exchanged itself.
+    # Of a link among them (`CLAUDE.md` to `AGENTS.md`), the target is kept; the link itself can be replaced.
     kept: list[tuple[Path, list[Path]]] = [(real, []) for path in found if root in (real := path.resolve()).parents]
     kept += repositories.hold(repositories.obeyed(root, home=home, is_open=".git" in unprotected), root)
     if len(kept) > MOST_OBEYED:
@@ -179,7 +179,7 @@ def _obeyed(root: Path, home: Path, unprotected: Sequence[str]) -> list[tuple[Pa
 
 
 def _named_in(tree: Path, names: Sequence[str]) -> Iterator[Path]:
-    """Yield what a directory has of these names and patterns; for patterns, only so many of its entries are read."""
+    """Yield a directory's entries of these names and patterns; for patterns, only a limited number is read."""
     yield from (path for name in names if "*" not in name and os.path.exists(path := tree / name))  # noqa: PTH110  # a directory that cannot be entered has none
     patterns = [name for name in names if "*" in name]
     with suppress(OSError), os.scandir(tree) as entries:
@@ -197,11 +197,11 @@ def _at_or_inside(paths: Iterable[Path], root: Path) -> list[Path]:
 
 
 def _check_held(view: View, path: Path, links: Iterable[Path]) -> None:
-    """Refuse a view in which a kernel could make what decides over it, or exchange a link that leads there."""
+    """Refuse a view in which a kernel could create its own settings, or replace a link that leads to them."""
     for link in links:
         if view.access(link) is Access.WRITE:
             raise SandboxRefusedError(
-                f"`{link}` leads to settings that a kernel must not write, and is a link that it could exchange; name"
+                f"`{link}` leads to settings that a kernel must not write, and is a link that it could replace; name"
                 " the file itself, or move the link out of where the kernel can write"
             )
     if view.access(path) is Access.WRITE:
@@ -212,7 +212,7 @@ def _check_held(view: View, path: Path, links: Iterable[Path]) -> None:
 
 
 def site(prefix: Path) -> list[Path]:
-    """Return where a prefix keeps Jupyter's settings."""
+    """Return the directory in which a prefix keeps Jupyter's settings."""
     return [prefix / name for name in SITE_SETTINGS]
 
 
@@ -253,7 +253,7 @@ def _anchors(mounts: Sequence[Mount]) -> list[Mount]:
 
 
 def _ordered(mounts: Iterable[Mount], *, work: Path, home: Path) -> tuple[Mount, ...]:
-    """Return one mount a place, outer before inner. The home directory is private unless it is the work directory."""
+    """Return one mount for each path, outer before inner. Only a home directory that is the work directory is shown."""
     chosen: dict[Path, Mount] = {}
     for mount in mounts:
         if mount.place == home == work and mount.access is Access.PRIVATE:

@@ -1,7 +1,7 @@
-"""The record of the directories in which sandboxed kernels of this user can write, or could: of all their servers.
+"""The record of the directories in which this user's sandboxed kernels, on all their servers, can write or once could.
 
-It stands beside the run directories, which no kernel sees, and lasts as long as these do: as a rule until the machine,
-or the user's session, is started anew.
+It is kept beside the run directories, which no kernel sees, and lasts as long as they do: usually until the machine
+restarts or the user's session ends.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def recorded(base: Path) -> frozenset[Path]:
 
 
 def could_write(directory: Path) -> bool:
-    """Say whether a sandboxed kernel of this user can write in a directory, or could.
+    """Return whether a sandboxed kernel of this user can write in a directory, or once could.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ def could_write(directory: Path) -> bool:
 
 
 def recorded_directories() -> frozenset[Path]:
-    """Return the directories in which kernels could write, as this process' environment says where that stands."""
+    """Return the directories in which kernels could write, from the record that this process's environment names."""
     if not sys.platform.startswith(("linux", "darwin")):
         return frozenset()
     from .run_directory import base_directory  # noqa: PLC0415  # needs what other platforms have not

@@ -1,1 +1,1 @@
-"""What runs beside a sandbox: processes that hold it to its limits, and end what it leaves behind."""
+"""What runs beside a sandbox: processes that enforce its limits and end what it leaves behind."""

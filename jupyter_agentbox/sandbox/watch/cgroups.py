@@ -1,4 +1,4 @@
-"""Control groups: Linux itself counts a tree of processes and holds it to a limit, where this user may make a group."""
+"""Control groups, where this user may create one: Linux itself counts a tree of processes and enforces a limit."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Group:
     path: Path
 
     def add(self, process: int) -> bool:
-        """Move a process into the group, and with it what it will start; say whether it is there."""
+        """Move a process, and with it what it will start, into the group; return whether it is there."""
         try:
             (self.path / "cgroup.procs").write_text(str(process), encoding="ascii")
             return str(process) in (self.path / "cgroup.procs").read_text(encoding="ascii").split()
@@ -62,7 +62,7 @@ class Group:
 
 
 def make_group(controller: str, limit: int) -> Group | None:
-    """Return a new, empty group that is held to a limit; ``None`` where there can be none.
+    """Return a new, empty group with a limit; ``None`` if this user cannot create one.
 
     Parameters
     ----------
@@ -102,14 +102,14 @@ def _is_set(path: Path, names: Iterable[str], limit: int) -> bool:
 
 
 def parents(controller: str, mounts: str, membership: str) -> Iterator[tuple[Path, tuple[str, ...]]]:
-    """Yield directories that may hold a new group, and the files of its limit.
+    """Yield the directories in which a new group may be created, and the names of the files with its limit.
 
     Parameters
     ----------
     controller : str
         As `make_group` takes it.
     mounts, membership : str
-        What ``/proc/self/mountinfo`` and ``/proc/self/cgroup`` say.
+        The contents of ``/proc/self/mountinfo`` and ``/proc/self/cgroup``.
     """
     second, first = _LIMITS[controller]
     for version, own, top in _own(controller, mounts, membership):

@@ -1,8 +1,8 @@
-"""Changes modes and times of files for processes that Landlock confines; Landlock itself does not hold such calls.
+"""Changes modes and times of files for processes that Landlock confines; Landlock itself does not restrict such calls.
 
-Their calls wait (``SECCOMP_RET_USER_NOTIF`` in seccomp_unotify(2)) until a supervisor, outside, has looked at what they
-name and has done it itself. It opens the file, and asks where that is: what was read of the caller's memory, and what
-lies at a path, could be another thing a moment later, an open file cannot. Standard library only.
+The calls are held (``SECCOMP_RET_USER_NOTIF`` in seccomp_unotify(2)) until a supervisor, outside, has checked what they
+name and has made the change itself. It opens the file and asks where that is: what was read from the caller's memory,
+and what lies at a path, can change a moment later; an open file cannot. Standard library only.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ _OWN = b"/proc/self/"
 
 
 def hand_over(link: socket.socket) -> None:
-    """Let these calls of this process, and all that it starts, wait for who is at the other end. For ever.
+    """Hold these calls of this process, and of all that it starts, for the other end of `link`. This cannot be undone.
 
-    Where Linux has no such waiting, they are refused.
+    Where Linux cannot hold calls, they are refused.
 
     Parameters
     ----------
@@ -50,12 +50,12 @@ def hand_over(link: socket.socket) -> None:
 
 
 def serve(link: socket.socket, writable: Sequence[str]) -> None:
-    """Do what the calls ask for, until nobody can call any more.
+    """Do what the calls ask for until no process is left that can call.
 
     Parameters
     ----------
     link : socket.socket
-        Where the calls' listener comes from.
+        The socket over which the listener for the calls is passed.
     writable : sequence of str
         Directories, without links, in which files can be changed.
     """
@@ -93,7 +93,7 @@ class _Caller:
     thread : int
         Its id.
     listener, call : int
-        Where its call came from, and the call's id.
+        The listener that reported its call, and the call's id.
     """
 
     def __init__(self, thread: int, listener: int, call: int) -> None:
@@ -168,12 +168,12 @@ class _Caller:
                 raise OSError(errno.EFAULT, "no memory there") from error
 
     def _still_waits(self) -> None:
-        """Make sure that what was opened is the caller's: when it ends, its id can be another's."""
+        """Make sure that the caller still waits: after its end its id can be reused, and what was opened may differ."""
         fcntl.ioctl(self._listener, _IS_VALID, struct.pack("=Q", self._call))
 
 
 def _checked(opened: int, writable: Sequence[str]) -> os.stat_result:
-    """Return what is known of an open file, if it is one of this user where the caller can write."""
+    """Return the status of an open file, if it belongs to this user and lies where the caller can write."""
     place = os.readlink(f"/proc/self/fd/{opened}")  # noqa: PTH115  # what is deleted is no path
     found = os.fstat(opened)
     if found.st_uid != os.geteuid() or not any(place == one or place.startswith(f"{one}/") for one in writable):
@@ -182,7 +182,7 @@ def _checked(opened: int, writable: Sequence[str]) -> os.stat_result:
 
 
 def _chosen(times: tuple[int, ...] | None, found: os.stat_result) -> tuple[int, int]:
-    """Return the times that a file is to have, in nanoseconds."""
+    """Return the times to set, in nanoseconds."""
     now = time.time_ns()
     if times is None:
         return now, now

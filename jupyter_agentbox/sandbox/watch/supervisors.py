@@ -1,10 +1,10 @@
-"""Ends a process and all that it started, however deep, also where there is no namespace to end with it.
+"""Ends a process and all that it started, however deep, even where no namespace would end with it.
 
-Two supervisors stand between the server and the kernel, one above the other, each a child subreaper (``prctl(2)``): a
-process that lost its parent is theirs. When the server dies, the upper one is told; when the upper one dies, the lower
-one is told; when the lower one dies, what it supervised becomes the upper one's. The one that notices ends all that is
-supervised: with one signal to everything where Landlock lets a supervisor signal only what is below it (Linux 6.12),
-else process by process.
+Two supervisors stand between the server and the kernel, one above the other. Each is a child subreaper (``prctl(2)``):
+it adopts processes below it that lose their parent. When the server dies, the upper supervisor is told; when the upper
+one dies, the lower one is told; when the lower one dies, the upper one adopts what it supervised. The one that notices
+ends everything: with one signal where Landlock lets a supervisor signal only what is below it (Linux 6.12), otherwise
+process by process.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def supervised(parent: int, beside: Callable[[], None] | None = None) -> None:
     parent : int
         The process that this one must not outlive.
     beside : callable, optional
-        What the lower supervisor does beside supervising, in a thread.
+        What the lower supervisor also does, in a thread.
     """
     _supervise(parent)
     _supervise(os.getppid(), beside)
@@ -69,7 +69,7 @@ def _supervise(parent: int, beside: Callable[[], None] | None = None) -> None:
 
 
 def _is_apart(parent: int) -> bool:
-    """Whether this process can signal what is below it and nothing else: tried, not believed."""
+    """Whether this process can signal what is below it and nothing else; found out by trying."""
     if not keep_signals_below():
         return False
     try:

@@ -1,24 +1,24 @@
-"""Runs outside a sandbox for as long as that runs: ends it when it passes a limit, and removes its control groups.
+"""Runs outside a sandbox and as long as it; ends it when it exceeds a limit, and removes its control groups.
 
 Started as ``python watchdog.py ORDERS`` by the server. `ORDERS` is JSON:
 
 ``sandbox``
     A file descriptor (``pidfd_open(2)``) of the process whose end is the sandbox's.
 ``root``, ``root_fd``, ``overhead``
-    The process above all that is counted, as its id and as a file descriptor, and how many processes of the sandbox's
-    own are among those.
+    The process above all those that are counted, as its id and as a file descriptor, and how many of the counted
+    processes are the sandbox's own.
 ``signal``
-    What makes that process end everything below it.
+    The signal that makes that process end everything below it.
 ``processes``, ``memory``
-    The most processes and threads, and the most bytes, if they are to be watched; else ``null``.
+    The most processes and threads, and the most bytes, if they must be watched; otherwise ``null``.
 ``groups``
-    Control groups to remove; Linux holds the sandbox to their limits.
+    Control groups to remove; Linux enforces their limits.
 ``report``
-    The file that gets, as JSON, the limit that was passed, what came of it in words, and whether the sandbox was ended.
+    The file that gets, as JSON, the limit that was exceeded, the consequence in words, and whether the sandbox ended.
 
-To count needs a moment, in which processes can be started: what passes the limit is not refused, as by a control group,
-but ends the sandbox. Most looks cost two reads: how many threads the whole machine has, and how much memory is left,
-say whether the sandbox can have passed a limit since it was last counted.
+Counting takes a moment, in which processes can start. So what exceeds the limit is not refused, as by a control group,
+but ends the sandbox. Most checks cost two reads: the number of threads on the whole machine, and the memory left, tell
+whether the sandbox can have exceeded a limit since its processes were last counted.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _COUNT: Final = 0.5
 
 
 def memory_of(found: list[int], most: int) -> int:
-    """Return how many bytes processes have in memory; more exactly if the first look says more than `most`."""
+    """Return how many bytes processes have in memory; count more exactly if a first estimate is above `most`."""
     total = sum(map(_own_pages, found)) * os.sysconf("SC_PAGE_SIZE")
     if total <= most:
         return total
@@ -70,7 +70,7 @@ def _share(process: int) -> int:
 
 
 class Watch:
-    """Says why a sandbox is to be ended.
+    """Finds out whether a sandbox must be ended, and why.
 
     Parameters
     ----------
@@ -89,11 +89,11 @@ class Watch:
 
     @property
     def has_work(self) -> bool:
-        """Whether there is anything to look for."""
+        """Whether there is a limit to watch."""
         return self._processes is not None or self._memory is not None
 
     def look(self) -> tuple[str, str] | None:
-        """Return which limit is passed, and how; ``None`` if none is."""
+        """Return the limit that is exceeded, and by what; ``None`` if none is."""
         now, threads, left = time.monotonic(), _threads_of_machine(), _memory_left()
         if now < self._due and not self._can_have_passed(threads, left):
             return None
@@ -152,13 +152,13 @@ def main(orders: dict[str, Any]) -> None:
 
 
 def write_report(report: str, limit: str, words: str, *, is_end: bool) -> None:
-    """Keep what a limit did for the server."""
+    """Write, for the server, what a limit did."""
     with suppress(OSError):
         Path(report).write_text(json.dumps({"limit": limit, "words": words, "is_end": is_end}), encoding="utf-8")
 
 
 def remove_groups(orders: dict[str, Any]) -> None:
-    """Remove the control groups; what Linux ended in them is kept before."""
+    """Remove the control groups, after noting what Linux ended in them."""
     for group in map(Group, map(Path, orders["groups"])):
         if words := group.what_was_ended():
             write_report(orders["report"], "memory_limit", words, is_end=False)
