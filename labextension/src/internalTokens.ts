@@ -1,5 +1,5 @@
 /**
- * Tokens of what the plugins of this extension give each other and nobody else: `index.ts` does not export them.
+ * Tokens that only the plugins of this extension share: `index.ts` does not export them.
  */
 import { Token } from '@lumino/coreutils';
 import type { IDisposable } from '@lumino/disposable';
@@ -32,7 +32,7 @@ import type { ICardContext as CardContext } from './ui/context';
 
 /** What a page knows about one request. */
 export interface IKnownApproval {
-  /** The request, or `null` until it was fetched. */
+  /** The request; `null` until it is fetched. */
   approval: IApproval | null;
   /**
    * `loaded`: as a list has it, perhaps without long arguments; `whole`: with all that the server has; `unknown`: the
@@ -41,7 +41,7 @@ export interface IKnownApproval {
   state: 'loading' | 'loaded' | 'whole' | 'unknown' | 'unreachable';
 }
 
-/** What a person answers to the request as it is shown. */
+/** A person's answer to the request as shown. */
 export type PersonalAnswer =
   | {
       decision: 'allow_once';
@@ -64,43 +64,43 @@ export type Connection =
 /**
  * All approval requests that this page knows. The card, the panel, the status bar and the notifications are views of it.
  *
- * It has no method that decides without a request that a person was shown: `decide` takes the request itself, whose
+ * It has no method that decides a request which a person was not shown: `decide` takes the request itself, whose
  * digest the server compares.
  */
 export interface IApprovalModel {
-  /** Emits the id of a request that changed, or `null` when more may have. */
+  /** Emits the id of a changed request, or `null` if several may have changed. */
   readonly changed: ISignal<IApprovalModel, string | null>;
-  /** Emits requests that wait since the last time; never one twice. */
+  /** Emits new pending requests, each once. */
   readonly arrived: ISignal<IApprovalModel, readonly IApproval[]>;
-  /** Emits a request that became final while this page looked on. */
+  /** Emits a request that became final while this page was open. */
   readonly settled: ISignal<IApprovalModel, IApproval>;
-  /** Emits the id of a request that is over, and that this page did not know. */
+  /** Emits the id of a final request that this page did not know. */
   readonly finished: ISignal<IApprovalModel, string>;
   /** Whether the server can be asked. */
   readonly connection: Connection;
-  /** The requests that wait, oldest first: in the order in which code asked. */
+  /** The pending requests, oldest first: in the order in which the calls were made. */
   readonly pending: readonly IApproval[];
-  /** What is known about a request now. */
+  /** The present knowledge about a request. */
   get(id: string): IKnownApproval;
-  /** Ask for a request and keep it up to date until the result is disposed. */
+  /** Fetch a request and keep it up to date until the result is disposed. */
   track(id: string): IDisposable;
   /** Fetch a request with all of its arguments. */
   load(id: string): Promise<void>;
-  /** Take in requests that another question was answered with. */
+  /** Add requests from the response to another question. */
   remember(approvals: readonly IApproval[]): void;
   /** Send a person's answer to a request as it was shown. Rejects with `RequestError` or a network error. */
   decide(shown: IApproval, answer: PersonalAnswer): Promise<void>;
-  /** Let a request wait longer, as far as the server lets it; say whether it did. */
+  /** Extend a request's waiting time, as far as the server allows; return whether it did. */
   extend(id: string): Promise<boolean>;
   /**
-   * Send a person's one answer to several requests as they were shown; what became of each that the server answered for.
-   * It resolves once this page knows how they stand. Rejects with `RequestError` or a network error.
+   * Send a person's single answer to several requests as shown; return the result of each that the server answered for.
+   * It resolves once this page knows their status. Rejects with `RequestError` or a network error.
    */
   decideAll(
     shown: readonly IApproval[],
     answer: PersonalAnswer
   ): Promise<IDecisionAnswer[]>;
-  /** Ask for everything again. */
+  /** Fetch everything again. */
   refresh(): Promise<void>;
   /** The server's time in milliseconds. */
   now(): number;
@@ -111,9 +111,9 @@ export interface IHistoryModel {
   readonly changed: ISignal<IHistoryModel, void>;
   readonly items: readonly IApproval[];
   readonly hasMore: boolean;
-  /** What became of the last page that a person asked for. */
+  /** The state of the last page that a person asked for. */
   readonly state: 'loading' | 'ready' | 'failing';
-  /** How many requests a page has. */
+  /** The number of requests in a page. */
   pageSize: number;
   load(): Promise<void>;
   loadMore(): Promise<void>;
@@ -122,17 +122,17 @@ export interface IHistoryModel {
 /** The lasting answers that people gave. */
 export interface IGrantsModel {
   readonly changed: ISignal<IGrantsModel, void>;
-  /** Those given last first; `null` until the server answered. */
+  /** The grants, most recent first; `null` until the server has answered. */
   readonly grants: readonly IGrant[] | null;
   refresh(): Promise<void>;
-  /** Take one back. Rejects with `RequestError` or a network error. */
+  /** Revoke one. Rejects with `RequestError` or a network error. */
   revoke(id: string): Promise<void>;
 }
 
-/** What MCP servers ask while their tools run. No approvals: they have a model of their own. */
+/** The questions of MCP servers while their tools run. These are not approvals, which have their own model. */
 export interface IQuestionsModel {
   readonly changed: ISignal<IQuestionsModel, void>;
-  /** Those that wait, oldest first. */
+  /** The open questions, oldest first. */
   readonly questions: readonly IQuestion[];
   refresh(): Promise<void>;
   /** Send a person's answer. Rejects with `RequestError` or a network error. */
@@ -143,38 +143,38 @@ export interface IQuestionsModel {
   ): Promise<void>;
 }
 
-/** What waits at the Hub service for the user. It is decided there: nothing here can answer it. */
+/** The requests at the Hub service that the user can decide. They are decided there: nothing here can answer them. */
 export interface IHubRequestsModel {
   readonly changed: ISignal<IHubRequestsModel, void>;
   readonly list: IHubRequestList;
-  /** Ask again; whether it is known now what waits. */
+  /** Fetch them again; return whether they are known now. */
   refresh(): Promise<boolean>;
   /** The server's time in milliseconds. */
   now(): number;
 }
 
-/** The MCP servers and how they are doing. */
+/** The MCP servers and their states. */
 export interface IServersModel {
   readonly changed: ISignal<IServersModel, void>;
   /** `null` until the server answered. */
   readonly list: IServerList | null;
   refresh(): Promise<void>;
-  /** Start, stop or restart one. */
+  /** Start, stop or restart a server. */
   run(name: string, action: ServerAction): Promise<void>;
-  /** The tools that one listed last; `null` if it has not yet. */
+  /** The tools that a server last listed; `null` if it has listed none yet. */
   listTools(name: string): Promise<IListedTool[] | null>;
-  /** A tool that was listed, as a whole. */
+  /** A listed tool in full. */
   getTool(name: string, tool: string): Promise<IWholeTool>;
-  /** Note that a person has looked at tools: the digest of each. */
+  /** Mark tools as seen by a person, by their digests. */
   lookAtTools(server: string, digests: Record<string, string>): Promise<void>;
-  /** Raise the request that asks whether to call a tool, without any code; its id. */
+  /** Create the request for calling a tool without any code; return its id. */
   callTool(server: string, tool: string, values: IJsonObject): Promise<string>;
-  /** What became of such a call. */
+  /** The outcome of such a call. */
   getCallEnd(server: string, id: string): Promise<ICallEnd>;
   withdrawCall(server: string, id: string): Promise<void>;
-  /** What adding a server would write. */
+  /** A preview of what adding a server would write. */
   previewServer(name: string, configuration: IJsonObject): Promise<IAddition>;
-  /** Add a server to the file as it was shown, and start it. */
+  /** Add a server to the file as shown, and start it. */
   addServer(
     name: string,
     configuration: IJsonObject,
@@ -183,20 +183,20 @@ export interface IServersModel {
   listOtherServers(): Promise<IOtherServer[]>;
   /** Begin a person's sign-in to a remote server; nothing opens. */
   beginSignIn(name: string): Promise<ISignInPage>;
-  /** Give up a sign-in that was begun and not ended. */
+  /** Abandon a sign-in in progress. */
   cancelSignIn(name: string): Promise<void>;
   signOut(name: string): Promise<void>;
-  /** Raise the request that asks whether to trust a server of the project; answer its id. */
+  /** Create the request for trusting a server of the project; return its id. */
   review(name: string): Promise<string>;
 }
 
 /** The threads of agents. */
 export interface IThreadsModel {
   readonly changed: ISignal<IThreadsModel, void>;
-  /** Those that changed last first; `null` until the server answered. */
+  /** The threads, most recently changed first; `null` until the server has answered. */
   readonly threads: readonly IThread[] | null;
   readonly hasMore: boolean;
-  /** Whether archived threads are listed, too. */
+  /** Whether archived threads are listed as well. */
   readonly showsArchived: boolean;
   setShowsArchived(isShown: boolean): Promise<void>;
   refresh(): Promise<void>;
@@ -204,12 +204,12 @@ export interface IThreadsModel {
   update(id: string, change: IThreadChange): Promise<void>;
   fork(id: string): Promise<void>;
   delete(id: string): Promise<void>;
-  /** Say a word to an agent while it works. */
+  /** Send a message to an agent while it works. */
   steer(turnId: string, text: string): Promise<void>;
   stop(turnId: string): Promise<void>;
 }
 
-/** Where code runs: a kernel, and the document that it belongs to. */
+/** A place where code runs: a kernel, and its document. */
 export type Place = Pick<IToolCall, 'kernel_id' | 'notebook_path'>;
 
 /** Finds the cell that a request came from. */
@@ -218,17 +218,17 @@ export interface IOrigins {
   isOpen(approval: IApproval): boolean;
   /** Whether the cell, or the console, is on screen. */
   isInView(approval: IApproval): boolean;
-  /** Where the request came from, in words. */
+  /** The origin of the request, in words. */
   describe(approval: IApproval): string;
-  /** Emits when the kernel of a notebook on this page is another one. */
+  /** Emits when a notebook on this page has another kernel. */
   readonly kernelsChanged: ISignal<IOrigins, void>;
   /** The code cell that the request came from; `null` unless its notebook is open on this page with the same kernel. */
   cellOf(approval: IApproval): IOriginCell | null;
-  /** Open the notebook and go to the cell; say whether the card is there. */
+  /** Open the notebook and go to the cell; return whether the card is there. */
   reveal(approval: IApproval): Promise<boolean>;
-  /** What a kernel belongs to, in words of at most `length` characters. */
+  /** The name of a kernel's document, in at most `length` characters. */
   describePlace(place: Place, length: number): string;
-  /** Open what a kernel belongs to; say whether it could be found. */
+  /** Open a kernel's document; return whether it was found. */
   revealPlace(place: Place): Promise<boolean>;
 }
 
@@ -236,7 +236,7 @@ export interface IOrigins {
 export interface IOriginCell {
   readonly source: string;
   readonly isEditable: boolean;
-  /** Put `after` in the place of `before`, in one step that can be undone; say whether that was still the code. */
+  /** Replace `before` by `after` in one step that can be undone; return whether the code was still `before`. */
   replace(before: string, after: string): boolean;
 }
 
@@ -252,17 +252,17 @@ export interface ICodeInserter {
 
 /** What the panel can do for other plugins. */
 export interface IApprovalPanel {
-  /** Whether the requests that wait are on screen in the panel. */
+  /** Whether the pending requests are visible in the panel. */
   readonly isVisible: boolean;
   /** Show the panel and leave the focus where it is. */
   show(): void;
   /** Show the panel and move the focus into it. */
   open(): void;
-  /** Show the panel and move the focus to the next, or the previous, request that waits. */
+  /** Show the panel and move the focus to the next, or the previous, pending request. */
   focus(step: 1 | -1): void;
-  /** Show the panel and move the focus to a request that waits. */
+  /** Show the panel and move the focus to a pending request. */
   focusRequest(id: string): void;
-  /** Show the panel and move the focus to the table in which a request is decided with others; to the request if there is none. */
+  /** Show the panel and move the focus to the table with a request; to the request if it is in none. */
   focusTogether(id: string): void;
 }
 
@@ -321,7 +321,7 @@ export const IHubRequestsModel = new Token<IHubRequestsModel>(
 
 export const IServersModel = new Token<IServersModel>(
   'jupyter-agentbox:IServersModel',
-  'The MCP servers and how they are doing.'
+  'The MCP servers and their states.'
 );
 
 export const IThreadsModel = new Token<IThreadsModel>(

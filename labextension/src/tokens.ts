@@ -1,5 +1,5 @@
 /**
- * What other extensions can use. Nothing here decides a request: a decision is a person's, at a card.
+ * The tokens for other extensions. Nothing here decides a request: only a person does, at a card.
  */
 import { Token } from '@lumino/coreutils';
 import type { IDisposable } from '@lumino/disposable';
@@ -10,7 +10,7 @@ import type { Status } from './api/protocol';
 
 export type { Status } from './api/protocol';
 
-/** What other extensions are told of a request: what is called, from where, and where it stands. */
+/** A request, as other extensions see it: what is called, from where, and its status. */
 export interface IApprovalSummary {
   readonly id: string;
   readonly status: Status;
@@ -22,31 +22,31 @@ export interface IApprovalSummary {
   readonly cellId: string | null;
   /** When the call began to wait, in ISO 8601. */
   readonly createdAt: string;
-  /** When it stops waiting by itself; `null` if it never does. */
+  /** When it expires; `null` if it never does. */
   readonly expiresAt: string | null;
 }
 
-/** The approval requests that this page knows, to read. */
+/** The approval requests that this page knows, read-only. */
 export interface IApprovals {
-  /** Emits when a request, or the connection to the server, changed. */
+  /** Emits when a request, or the connection to the server, has changed. */
   readonly changed: ISignal<IApprovals, void>;
-  /** Emits requests that began to wait; never one twice. */
+  /** Emits new pending requests, each once. */
   readonly arrived: ISignal<IApprovals, readonly IApprovalSummary[]>;
   /** Whether the server answered when it was last asked. */
   readonly isConnected: boolean;
-  /** The requests that wait, oldest first: in the order in which code asked. */
+  /** The pending requests, oldest first: in the order in which the calls were made. */
   readonly pending: readonly IApprovalSummary[];
-  /** A request that waits or is on this page; `null` if it is not known here. */
+  /** A request that is pending or shown on this page; `null` if it is unknown here. */
   get(id: string): IApprovalSummary | null;
 }
 
-/** A section of the side panel, which is a tab or a part of one. */
+/** A section of the side panel, which is a tab or part of one. */
 export interface IPanelSection {
   /** Unique in the panel. */
   readonly id: string;
-  /** The title, in the language of the page: of the tab, too, if it has one of its own. */
+  /** The title, in the language of the page; also of the tab, if the section has its own. */
   readonly label: string;
-  /** Sections stand in the order of their ranks: what waits at the Hub has 95, requests have 100, the history 200, servers 300, rules 350, lasting answers 360, agents 400. */
+  /** Sections are ordered by rank: requests at the Hub have 95, requests 100, the history 200, servers 300, rules 350, lasting answers 360, agents 400. */
   readonly rank: number;
   /**
    * The id of the section whose tab it shares: `pending`, `history`, `servers`, `rules`, `threads`, or another
@@ -57,13 +57,13 @@ export interface IPanelSection {
   readonly widget: Widget;
 }
 
-/** A section that was added. Disposing it takes it out of the panel. */
+/** An added section. Disposing it removes it from the panel. */
 export interface ISectionHandle extends IDisposable {
-  /** How many things in it wait for a person: shown at its tab, and in sum at the panel's own. */
+  /** How many things in it wait for a person; shown on its tab, and the sum on the panel's own tab. */
   count: number;
-  /** What is wrong in it, which its tab marks and says; empty if nothing is. */
+  /** A problem in it, which its tab marks and names; empty if there is none. */
   problem: string;
-  /** Show the tab that it is in. */
+  /** Show its tab. */
   expand(): void;
 }
 
@@ -82,7 +82,7 @@ export interface IAgentBoxPanel {
 /** The token of `IApprovals`. */
 export const IApprovals = new Token<IApprovals>(
   'jupyter-agentbox:IApprovals',
-  'The approval requests that this page knows, to read.'
+  'The approval requests that this page knows, read-only.'
 );
 
 /** The token of `IAgentBoxPanel`. */

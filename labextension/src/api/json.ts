@@ -1,5 +1,5 @@
 /**
- * JSON that keeps every digit, and every name in its place.
+ * JSON that keeps every digit, and the order of names.
  *
  * `JSON.parse` rounds 12345678901234567890 to 12345678901234567000, makes 149.0 an integer, and moves names like "10" to
  * the front. A person who approves a call must see, and send back, what runs: a number that JavaScript would write in
@@ -24,10 +24,10 @@ export interface IJsonObject {
 export type JsonValue =
   null | boolean | number | string | ExactNumber | JsonValue[] | IJsonObject;
 
-/** The order of the names of objects that have it otherwise than JavaScript does. */
+/** The order of the names of objects whose order differs from JavaScript's. */
 const orders = new WeakMap<IJsonObject, readonly string[]>();
 
-/** A name that JavaScript puts before all others. */
+/** A name that JavaScript moves before all others. */
 const INDEX = /^(?:0|[1-9]\d*)$/;
 
 /** The names of an object in their order. */
@@ -44,7 +44,7 @@ export function namesOf(object: IJsonObject): string[] {
   ];
 }
 
-/** Give an object's names an order; names that are not in it come last. */
+/** Set the order of an object's names; names that it lacks come last. */
 export function setOrder(object: IJsonObject, order: readonly string[]): void {
   if (order.some(name => INDEX.test(name))) {
     orders.set(object, order);
@@ -65,7 +65,7 @@ export function setMember(
   });
 }
 
-/** A text that is not JSON, with the place where it stops being so. */
+/** A text is not JSON; says at which position. */
 export class JsonSyntaxError extends Error {
   constructor(
     readonly line: number,
@@ -95,7 +95,7 @@ export function parse(text: string): JsonValue {
   return new Parser(text).parse();
 }
 
-/** Print a JSON value with the digits and the order it was parsed with; what is `undefined` is not there. */
+/** Print a JSON value with the digits and the order with which it was parsed; omits what is `undefined`. */
 export function stringify(value: JsonValue, indent = 0, level = 0): string {
   if (value instanceof ExactNumber) {
     return value.text;

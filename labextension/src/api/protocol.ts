@@ -1,20 +1,20 @@
 /**
- * What the REST API says, as `docs/reference` has it: one interface for each JSON object.
+ * The objects of the REST API, as in `docs/reference`: one interface for each.
  */
 import type { IJsonObject, JsonValue } from './json';
 
-/** Where a request stands; all but `pending` are final. */
+/** The status of a request; all but `pending` are final. */
 export type Status =
   'pending' | 'approved' | 'rejected' | 'expired' | 'cancelled' | 'orphaned';
 
-/** What a person can answer. */
+/** The answers that a person can give. */
 export type Answer =
   'allow_once' | 'allow_always' | 'reject_once' | 'reject_always';
 
-/** What became of an approved call. */
+/** The state of an outcome. */
 export type OutcomeState = 'running' | 'succeeded' | 'failed' | 'cancelled';
 
-/** How an MCP server is doing. */
+/** The state of an MCP server. */
 export type ServerState =
   | 'needs_configuration'
   | 'needs_trust'
@@ -24,11 +24,11 @@ export type ServerState =
   | 'running'
   | 'failed';
 
-/** What stands for long arguments that are not in an answer. */
+/** Stands for long arguments that a response omits. */
 export interface IOmission {
-  /** Bytes as JSON. */
+  /** Size as JSON, in bytes. */
   size: number;
-  /** The first characters as JSON. */
+  /** The first characters of the JSON. */
   head: string;
 }
 
@@ -36,54 +36,54 @@ export interface IOmission {
 export interface IToolCall {
   server: string;
   tool: string;
-  /** Empty if they are omitted: look at `omitted` first. */
+  /** Empty if they are omitted: check `omitted` first. */
   arguments: IJsonObject;
-  /** What stands for the arguments, if they are not here. */
+  /** Stands for the arguments if they are omitted. */
   omitted?: IOmission | null;
   digest: string;
   kernel_id: string | null;
   notebook_path: string | null;
   cell_id: string | null;
   thread_id?: string | null;
-  /** Who made the call without any code, in the panel. */
+  /** Who made the call in the panel, without any code. */
   person?: string | null;
-  /** Who may have asked, as the server saw who sends code to the kernel; nobody if it did not see it. */
+  /** Who may have made the call: the people whom the server saw send code to the kernel; empty if it saw nobody. */
   askers?: IAsker[];
-  /** How far the kernel is kept from the rest of the machine; the server says so, not the kernel. */
+  /** The kernel's level of isolation, as determined by the server, not by the kernel. */
   isolation?: string;
-  /** Letters in the names that are not what they look like. */
+  /** Characters in the names that are not what they look like. */
   look_alikes?: ILookAlike[];
 }
 
-/** Somebody who has had code run in the kernel that called. */
+/** Somebody who ran code in the kernel that made the call. */
 export interface IAsker {
-  /** Empty for a token that has no user. */
+  /** Empty for a token without a user. */
   name: string;
   kind: IReviewer['reviewer_kind'];
   display_name: string | null;
   via: Via;
 }
 
-/** A letter of a name or an address that is not what it looks like, as the server found. */
+/** A character in a name or a URL that is not what it looks like, as found by the server. */
 export interface ILookAlike {
   of: string;
   code: string;
   name: string;
-  /** What it looks like; empty if it only stands where its alphabet does not belong. */
+  /** What it looks like; empty if it is only from an alphabet that is unusual there. */
   like: string;
 }
 
-/** A tool as its server describes it; all of it is untrusted text. */
+/** A tool, as described by its server; all of it is untrusted text. */
 export interface IToolDescription {
   title: string;
   description: string;
   annotations: IJsonObject;
   input_schema: IJsonObject;
-  /** Of a request that waits: whether it is another one than somebody has looked at. */
+  /** For a pending request: whether it differs from the tool that somebody has reviewed. */
   mark?: 'new' | 'changed' | null;
 }
 
-/** The way an answer came, as the server observed it. */
+/** How an answer arrived, as observed by the server. */
 export type Via =
   | 'browser'
   | 'api_token'
@@ -95,20 +95,20 @@ export type Via =
   | 'nobody'
   | 'unknown';
 
-/** Who answered, and how that is known. */
+/** Who answered, and how the server knows. */
 export interface IReviewer {
   reviewer: string;
   reviewer_kind: 'user' | 'service' | 'model';
-  /** What people call them; they may choose it themselves. */
+  /** The person's display name, which they may choose themselves. */
   reviewer_name: string | null;
   via: Via;
 }
 
-/** Which calls a lasting answer is for. */
+/** The calls to which a lasting answer applies. */
 export type GrantScope =
   'call' | 'kernel' | 'thread' | 'user' | 'server-read-only';
 
-/** What a person wants a lasting answer to be for. */
+/** The scope that a person chose for a lasting answer. */
 export interface IGrantTerms {
   scope: GrantScope;
   until?: string | null;
@@ -122,14 +122,14 @@ export interface IGrantUse extends IReviewer {
   granted_at: string;
 }
 
-/** Why a grant no longer holds. */
+/** Why a grant is no longer valid. */
 export type GrantVoid = 'definition' | 'server';
 
-/** A grant that would have allowed a call, had nothing changed. */
+/** A grant that would have allowed a call if nothing had changed. */
 export interface IVoidGrant {
   grant: IGrantUse;
   void: GrantVoid;
-  /** The tool as it was when the grant was given, if that is known. */
+  /** The tool at the time of the grant, if known. */
   before: IToolDescription | null;
 }
 
@@ -152,64 +152,64 @@ export interface IGrant extends IGrantUse {
   void: GrantVoid | null;
 }
 
-/** What the policy said of a call. */
+/** The policy's evaluation of a call. */
 export interface IEvaluation {
   effect: 'allow' | 'ask' | 'deny';
   rule: string | null;
-  /** The grant that gave the effect. */
+  /** The grant that led to the effect. */
   grant?: IGrantUse | null;
   voided?: IVoidGrant | null;
 }
 
-/** A rule that decided, and where it stands. */
+/** The rule that decided, and its location. */
 export interface IDecidingRule {
   rule: string;
   file: string | null;
   line: number | null;
 }
 
-/** What was answered. */
+/** A decision. */
 export interface IDecision extends IReviewer {
   decision: Answer;
   reason: string;
-  /** Whether the code is told the reason of an answer that allows; an older server does not say. */
+  /** Whether the code is told the reason for allowing; not sent by older servers. */
   tell?: boolean;
   decided_at: string;
-  /** The arguments that ran instead of those of the call; `null` if they were not edited, or are omitted. */
+  /** The edited arguments that ran; `null` if they were not edited, or are omitted. */
   arguments: IJsonObject | null;
-  /** What stands for edited arguments, if they are not here; an older server does not say. */
+  /** Stands for the edited arguments if they are omitted; not sent by older servers. */
   omitted?: IOmission | null;
   digest: string;
-  /** The grant that this answer gave, or by which it was given. */
+  /** The grant that the decision created, or from which it came. */
   grant?: IGrantUse | null;
-  /** The rule that gave this answer: its reviewer wrote it while the call waited. An older server has none. */
+  /** The rule that decided, which its reviewer wrote while the call was pending; not sent by older servers. */
   rule?: IDecidingRule | null;
 }
 
-/** How far a running tool says it is. */
+/** The progress that a running tool reports. */
 export interface IProgress {
   progress: number;
   total: number | null;
   message: string;
 }
 
-/** What the server of a running call logs. All of it is untrusted. */
+/** A log message of the MCP server during a call. All of it is untrusted. */
 export interface ILogMessage {
   level: string;
   logger: string;
   text: string;
 }
 
-/** What became of an approved call. */
+/** The outcome of an approved call. */
 export interface IOutcome {
   state: OutcomeState;
   started_at: string | null;
   finished_at: string | null;
   error: string;
-  /** What the server asked a person meanwhile. */
+  /** What the MCP server asked a person during the call. */
   questions?: IQuestionRecord[];
   progress?: IProgress | null;
-  /** The last ones, oldest first; an older server does not send them. */
+  /** The latest ones, oldest first; not sent by older servers. */
   messages?: ILogMessage[];
   /** The Hub service’s review of a call of a central tool; missing from older servers. */
   review?: IHubReview | null;
@@ -230,7 +230,7 @@ export interface IHubReview {
   url: string | null;
 }
 
-/** What is kept of a server's question. */
+/** The record of a server's question. */
 export interface IQuestionRecord {
   mode: 'form' | 'url';
   message: string;
@@ -240,10 +240,10 @@ export interface IQuestionRecord {
   reviewer: string | null;
 }
 
-/** What a person makes of a question. */
+/** A person's answer to a question. */
 export type QuestionAction = 'accept' | 'decline' | 'cancel';
 
-/** What an MCP server asks while its tool runs. Message, schema and address are untrusted. */
+/** A question that an MCP server asks during a call. Message, schema and URL are untrusted. */
 export interface IQuestion {
   id: string;
   request_id: string;
@@ -251,43 +251,43 @@ export interface IQuestion {
   tool: string;
   mode: 'form' | 'url';
   message: string;
-  /** Of a form's values. */
+  /** The schema of a form's values. */
   schema: IJsonObject | null;
-  /** The address of the page. */
+  /** The URL of the page. */
   url: string | null;
-  /** How many calls run of which the server may mean any. */
+  /** The number of running calls to which the question may belong. */
   calls: number;
   kernel_id: string | null;
   notebook_path: string | null;
   expires_at: string | null;
 }
 
-/** A request that waits at the Hub service, in short. The names are untrusted. */
+/** The summary of a request that is pending at the Hub service. The names are untrusted. */
 export interface IHubRequest {
   id: string;
-  /** The user whose code asks. */
+  /** The user whose code made the call. */
   asked_by: string;
   server: string;
   tool: string;
   created_at: string;
   expires_at: string | null;
-  /** The service's page of it, where it is decided. */
+  /** The URL of the service's page on which it is decided. */
   url: string;
 }
 
-/** What waits at the Hub service for the user whose server this is. */
+/** The requests at the Hub service that this server's user can decide. */
 export interface IHubRequestList {
-  /** Those that wait longest, oldest first. */
+  /** Those that have waited longest, oldest first. */
   requests: readonly IHubRequest[];
-  /** How many wait in all. */
+  /** Their total number. */
   total: number;
-  /** The service's page of all; `null` if it is not known. */
+  /** The URL of the service's page with all of them; `null` if unknown. */
   url: string | null;
-  /** Why it is not known what waits; `null` if it is. */
+  /** Why the list is unknown; `null` if it is known. */
   problem: string | null;
 }
 
-/** A tool call that waits for a person, or did. */
+/** A request: a tool call that waits for a person, or has done so. */
 export interface IApproval {
   id: string;
   status: Status;
@@ -300,11 +300,11 @@ export interface IApproval {
   ended_at?: string | null;
   decision: IDecision | null;
   outcome: IOutcome | null;
-  /** What a notebook may save of the arguments; `null` while the request is pending, and if it may save none. */
+  /** The arguments in the form that a notebook may save; `null` while the request is pending, or if it may save none. */
   saved?: ISavedCall | null;
 }
 
-/** What a notebook saves of a call's arguments. */
+/** A call's arguments in the form that a notebook saves. */
 export interface ISavedCall {
   /** The call that ran, on one line. */
   call: string;
@@ -318,7 +318,7 @@ export interface IApprovalPage {
   next: string | null;
 }
 
-/** Which request it is, and how it stands. */
+/** A request's id and status. */
 export interface IRequestSummary {
   id: string;
   status: Status;
@@ -332,25 +332,25 @@ export interface IRequestSummary {
 export interface ISummaryPage {
   summaries: readonly IRequestSummary[];
   next: string | null;
-  /** What the server calls this state of the page (its `ETag`), if it says so. */
+  /** The page's `ETag`, if the server sent one. */
   tag?: string | null;
 }
 
-/** What became of one of several decisions. */
+/** The result of one of several decisions. */
 export interface IDecisionAnswer {
   id: string;
-  /** The status code of HTTP that the decision alone would have got. */
+  /** The HTTP status code that the decision would have got on its own. */
   code: number;
-  /** The request's status now; `null` if there is none, or who asks may not read it. */
+  /** The request's present status; `null` if there is no such request, or the caller may not read it. */
   status: Status | null;
-  /** The code of the error, or `null`. */
+  /** The error code, or `null`. */
   reason: string | null;
   message: string;
-  /** The edited argument that does not fit, or `null`. */
+  /** The invalid edited argument, or `null`. */
   parameter: string | null;
 }
 
-/** One configured MCP server. */
+/** A configured MCP server. */
 export interface IServer {
   name: string;
   state: ServerState;
@@ -359,49 +359,49 @@ export interface IServer {
   protocol_version: string;
   tool_count: number | null;
   log: string[];
-  /** How many calls were sent to it since Jupyter was started. */
+  /** The number of calls sent to it since Jupyter started. */
   calls: number;
-  /** What went wrong last, also if it runs by now. */
+  /** The last error, even if it is running again. */
   last_error: string;
-  /** Whether its requests carry the token of a person's sign-in. */
+  /** Whether its requests carry the token from a person's sign-in. */
   is_signed_in: boolean;
-  /** Why the last sign-in came to nothing; an older server says nothing. */
+  /** Why the last sign-in failed; not sent by older servers. */
   sign_in_error?: string;
 }
 
-/** A sign-in that was begun: the provider's page, which only a person opens. */
+/** A sign-in in progress: the provider's page, which only a person opens. */
 export interface ISignInPage {
   address: string;
   host: string;
-  /** Where the provider sends the browser back to. */
+  /** The URL to which the provider returns the browser. */
   redirect: string;
 }
 
-/** A tool as its server listed it last, in brief; all of it is untrusted text. */
+/** The summary of a tool, as last listed by its server; all of it is untrusted text. */
 export interface IListedTool {
   name: string;
   title: string;
   description: string;
   annotations: IJsonObject;
   digest: string;
-  /** Whether it is another one than somebody has looked at. */
+  /** Whether it differs from the tool that somebody has reviewed. */
   mark?: 'new' | 'changed' | null;
 }
 
-/** A listed tool as a whole. */
+/** A listed tool in full. */
 export interface IWholeTool extends IListedTool {
   input_schema: IJsonObject;
   output_schema: IJsonObject | null;
 }
 
-/** What became of a call that a person made in the panel: both `null` before its end, or if it is not known. */
+/** The outcome of a call that a person made in the panel; both are `null` before its end, or if it is unknown. */
 export interface ICallEnd {
   known: boolean;
   result: IToolResult | null;
   error: string | null;
 }
 
-/** What a tool answered; all of it is untrusted. */
+/** A tool's result; all of it is untrusted. */
 export interface IToolResult {
   content: IJsonObject[];
   structured: JsonValue;
@@ -412,15 +412,15 @@ export interface IToolResult {
 export interface IAddition {
   file: string;
   revision: string;
-  /** Where the new lines begin. */
+  /** The number of the first new line. */
   line: number;
   text: string;
-  /** The exact command line, or the address. */
+  /** The exact command line, or the URL. */
   starts: string;
   notes: string[];
 }
 
-/** A server that another program is configured with. */
+/** A server from another program's configuration. */
 export interface IOtherServer {
   program: string;
   file: string;
@@ -431,7 +431,7 @@ export interface IOtherServer {
   is_known: boolean;
 }
 
-/** Something in a configuration file that keeps a server from being used. */
+/** A problem in a configuration file because of which a server cannot be used. */
 export interface IConfigurationProblem {
   path: string;
   message: string;
@@ -439,41 +439,41 @@ export interface IConfigurationProblem {
   column: number | null;
 }
 
-/** All servers, and what is wrong with their configuration. */
+/** All servers, and the problems in their configuration. */
 export interface IServerList {
   servers: IServer[];
   problems: IConfigurationProblem[];
-  /** Where the user's servers stand; a server of an earlier version does not say. */
+  /** The file with the user's servers; not sent by older servers. */
   file?: { path: string; document: string | null };
-  /** How many tools of a server are new or changed since somebody looked, where there are any. */
+  /** The number of each server's tools that are new or changed since the last review, if there are any. */
   changed_tools?: Record<string, number>;
 }
 
-/** Why a kernel ended that nobody had asked to end. */
+/** Why a kernel ended unexpectedly. */
 export interface IKernelEnd {
-  /** Tells one end from the next of the same kernel. */
+  /** Distinguishes this end from later ones of the same kernel. */
   id: string;
   at: string;
-  /** A clause about the kernel; the server's words. */
+  /** A clause about the kernel, in the server's words. */
   reason: string;
-  /** The setting whose limit ended it, if one did. */
+  /** The setting with the limit that ended it, if one did. */
   limit: string | null;
   notebook_path: string | null;
 }
 
-/** The event that says that a request changed. */
+/** The event for a changed request. */
 export const APPROVAL_EVENT = 'https://events.jupyter-agentbox.org/approval/v1';
 
-/** The event that says that a server changed. */
+/** The event for a changed server. */
 export const SERVERS_EVENT = 'https://events.jupyter-agentbox.org/servers/v1';
 
-/** The event that says that a grant was given, used or ended. */
+/** The event for a grant that was given, used or ended. */
 export const GRANT_EVENT = 'https://events.jupyter-agentbox.org/grant/v1';
 
-/** The event that says that a server asks something, or that a question is over. */
+/** The event for a server's question that was asked or is over. */
 export const QUESTION_EVENT = 'https://events.jupyter-agentbox.org/question/v1';
 
-/** The event that says that a kernel ended. */
+/** The event for a kernel that ended. */
 export const KERNEL_EVENT = 'https://events.jupyter-agentbox.org/kernel/v1';
 
 /** The MIME type of a card in an output: `{"request_id": string}`. */
@@ -482,26 +482,26 @@ export const CARD_MIME_TYPE = 'application/vnd.jupyter-agentbox.request+json';
 /** The comm target of the kernel side. */
 export const COMM_TARGET = 'jupyter_agentbox';
 
-/** Whether a call is to run code in a notebook's kernel. */
+/** Whether a call would run code in a notebook's kernel. */
 export function isCodeRun(call: Pick<IToolCall, 'server' | 'tool'>): boolean {
   return call.server === 'notebook' && call.tool === 'run_code';
 }
 
-/** Whether it stands in the record for a change of rules, servers or grants: nothing was asked, and no code called. */
+/** Whether it records a change of rules, servers or grants: nothing was asked, and no code made a call. */
 export function isChange(call: Pick<IToolCall, 'server' | 'tool'>): boolean {
   return call.server === 'agentbox' && call.tool !== 'register_mcp_server';
 }
 
-/** The server's and the tool's wire names, as people and rules write them. */
+/** The wire names of the server and the tool, in the form that people and rules use. */
 export function qualifiedName(call: IToolCall): string {
   return `${call.server}.${call.tool}`;
 }
 
-/** A call as the record of all calls has it: a request without its tool. */
+/** A call in the record of all calls: a request without its tool. */
 export interface IAuditRecord {
   id: string;
   status: Status;
-  /** The call in one line, as the server writes it; untrusted. */
+  /** The call in one line, written by the server; untrusted. */
   signature: string;
   call: IToolCall;
   evaluation: IApproval['evaluation'];
@@ -509,11 +509,11 @@ export interface IAuditRecord {
   ended_at: string | null;
   decision: IApproval['decision'];
   outcome: Pick<IOutcome, 'state' | 'error' | 'questions'> | null;
-  /** How long the call ran; `null` if it did not, or has not ended. */
+  /** How long the call ran; `null` if it did not run, or has not ended. */
   seconds: number | null;
 }
 
-/** What the code of a cell would be with a person's edits, or why that cannot be said. */
+/** The code that a cell would have with a person's edits, or why it is unknown. */
 export interface ICellUpdate {
   source: string | null;
   reason: string | null;
@@ -523,13 +523,13 @@ export interface ICellUpdate {
 export interface IAuditPage {
   records: IAuditRecord[];
   next: string | null;
-  /** How far back a search for words looked. */
+  /** How far back a search for words went. */
   searched_until: string | null;
 }
 
-/** What the server says of a kernel's isolation. */
+/** The server's answer about a kernel's isolation. */
 export interface IIsolation {
-  /** The level that the kernel reached; `null` if that is not known now. */
+  /** The kernel's level; `null` if it is unknown at present. */
   level: string | null;
   /** The Content-Security-Policy of a page with a sandboxed kernel; `null` if there is none. */
   policy: string | null;

@@ -1,18 +1,18 @@
 /**
- * What the REST API is asked with: queries and bodies.
+ * The queries and request bodies of the REST API.
  */
 import type { IJsonObject } from './json';
 import type { Answer, IGrantTerms, Status } from './protocol';
 
-/** What a decision's body has. */
+/** The body of a decision. */
 export interface IDecisionBody {
   decision: Answer;
   digest: string;
   arguments?: IJsonObject;
   reason?: string;
-  /** Whether the code is told the reason of an answer that allows. */
+  /** Whether the code is told the reason for allowing. */
   tell?: boolean;
-  /** Of a lasting answer: what it is for. */
+  /** The scope of a lasting answer. */
   grant?: IGrantTerms;
 }
 
@@ -29,7 +29,7 @@ export interface IApprovalQuery {
   cursor?: string | null;
 }
 
-/** Which records of calls to find; what is empty means any. */
+/** Which records of calls to find; an empty field matches any. */
 export type AuditQuery = Readonly<Record<string, string>>;
 
 /** Which threads to list. */
@@ -38,10 +38,10 @@ export interface IThreadQuery {
   cursor?: string | null;
 }
 
-/** What can be done with an MCP server. */
+/** The actions on an MCP server. */
 export type ServerAction = 'start' | 'stop' | 'restart';
 
-/** What of a thread a person can change. */
+/** The fields of a thread that a person can change. */
 export interface IThreadChange {
   name?: string;
   is_archived?: boolean;

@@ -1,13 +1,13 @@
 /**
- * Rules as the server sends and takes them.
+ * Rules in the form in which the server sends and accepts them.
  */
 import type { IJsonObject } from './json';
 import type { IConfigurationProblem } from './protocol';
 
-/** What a rule makes of a call. */
+/** The effect of a rule on a call. */
 export type Effect = 'allow' | 'ask' | 'deny';
 
-/** A rule that is in force, and where it stands. */
+/** A rule in force, and its location. */
 export interface IEffectiveRule extends IJsonObject {
   effect: Effect;
   server: string;
@@ -19,50 +19,50 @@ export interface IEffectiveRule extends IJsonObject {
 
 /** The rules of the site and of the user. */
 export interface IPolicy {
-  /** The user's rules, as their file has them: what is written back. */
+  /** The user's rules as in their file: the form in which they are written back. */
   rules: IJsonObject[];
   file: string | null;
   revision: string;
   writable: boolean;
   effective: IEffectiveRule[];
   problems: IConfigurationProblem[];
-  /** What the site says of each feature; an older server says nothing. */
+  /** The site's setting for each feature; not sent by older servers. */
   features?: Record<string, IFeatureLock>;
-  /** The policy that the Hub service sends; an older server says nothing. */
+  /** The Hub service's policy; not sent by older servers. */
   hub_policy?: IHubPolicy | null;
 }
 
-/** How it stands with the policy that the Hub service sends. */
+/** The state of the Hub service's policy. */
 export interface IHubPolicy {
   hub: string;
-  /** The one that holds; without one, everything is denied. */
+  /** The policy in force; without one, everything is denied. */
   version: number | null;
   expires_at: string | null;
-  /** Why none, or no newer one, came. */
+  /** Why no policy, or no newer one, was received. */
   problem: string | null;
 }
 
-/** Who says whether a feature can be used. */
+/** Who decides whether a feature can be used. */
 export interface IFeatureLock {
   lock: 'user-choice' | 'force-on' | 'force-off';
   message: string | null;
-  /** Whose word it is that it is off. */
+  /** Who turned it off. */
   layer?: string | null;
-  /** The files, or variables, that turn it off; an older server names none. */
+  /** The files, or variables, that turn it off; not sent by older servers. */
   files?: string[];
 }
 
-/** What an administrator can turn off. */
+/** The features that an administrator can turn off. */
 export type FeatureName =
   'grants' | 'edit' | 'local_servers' | 'agents' | 'models';
 
-/** Where the rule of an evaluation stands, if it is in a file. */
+/** The location of an evaluation's rule, if it is in a file. */
 export interface IRulePlace {
   file?: string | null;
   line?: number | null;
 }
 
-/** What a rule would have made of the calls in the history. */
+/** The effect that a rule would have had on the calls in the history. */
 export interface IDryRun {
   looked_at: number;
   matched: number;

@@ -1,20 +1,20 @@
 /**
- * What the REST API, and outputs of cells, say of agents: threads, turns and items, as `docs/reference` has them.
+ * Agents' threads, turns and items in the REST API and in outputs of cells, as in `docs/reference`.
  */
 import { isObject } from './json';
 
-/** What became of code, or of a tool call, in a turn. */
+/** The status of code, or of a tool call, in a turn. */
 export type ItemStatus =
   'in_progress' | 'completed' | 'failed' | 'declined' | 'interrupted';
 
-/** What a person, or a program, said to the agent. */
+/** A message of a person, or a program, to the agent. */
 export interface IUserMessage {
   type: 'user_message';
   id: string;
   text: string;
 }
 
-/** What the agent said. Untrusted text. */
+/** A message of the agent. Untrusted text. */
 export interface IAgentMessage {
   type: 'agent_message';
   id: string;
@@ -22,7 +22,7 @@ export interface IAgentMessage {
   phase: 'commentary' | 'final_answer' | null;
 }
 
-/** What the model thought, as far as its provider shows it. Untrusted text. */
+/** The model's reasoning, as far as its provider shows it. Untrusted text. */
 export interface IReasoning {
   type: 'reasoning';
   id: string;
@@ -50,7 +50,7 @@ export interface IToolCallItem {
   status: ItemStatus;
 }
 
-/** Something that the server says of the turn, such as that a limit was reached. */
+/** A notice of the server about the turn, such as that a limit was reached. */
 export interface INotice {
   type: 'notice';
   id: string;
@@ -58,7 +58,7 @@ export interface INotice {
   text: string;
 }
 
-/** One thing in a turn. */
+/** An item of a turn. */
 export type Item =
   | IUserMessage
   | IAgentMessage
@@ -67,14 +67,14 @@ export type Item =
   | IToolCallItem
   | INotice;
 
-/** What a turn, or a thread, cost. */
+/** The cost of a turn or a thread. */
 export interface IUsage {
   requests: number;
   input_tokens: number;
   output_tokens: number;
 }
 
-/** One question to the agent, and all that followed. */
+/** A request to the agent, and everything that followed. */
 export interface ITurn {
   id: string;
   thread_id: string;
@@ -85,13 +85,13 @@ export interface ITurn {
 /** Reads a turn from the server. */
 export type ReadTurn = (turnId: string) => Promise<ITurn>;
 
-/** What a thread is doing. `waiting`: for a person's decision. */
+/** The state of a thread. `waiting`: for a person's decision. */
 export type ThreadState = 'idle' | 'working' | 'waiting' | 'failed';
 
-/** An agent's conversation, as a list has it. */
+/** An agent's conversation, as in a list. */
 export interface IThread {
   id: string;
-  /** Empty without a name. */
+  /** Empty if it has no name. */
   name: string;
   notebook_path: string;
   is_archived: boolean;
@@ -99,9 +99,9 @@ export interface IThread {
   /** The turn in progress. */
   turn_id: string | null;
   kernel_id: string | null;
-  /** What the agent was asked last. */
+  /** The last request to the agent. */
   last_prompt: string;
-  /** How often the model answered. */
+  /** The number of the model's answers. */
   steps: number;
   usage: IUsage;
 }
@@ -112,33 +112,33 @@ export interface IThreadPage {
   next: string | null;
 }
 
-/** A message as the model was sent it. */
+/** A message to or from the model. */
 export interface IModelMessage {
-  /** `user`, `assistant`, `system`, `reasoning`, `tool_call`, `tool`, or another that a model's provider has. */
+  /** `user`, `assistant`, `system`, `reasoning`, `tool_call`, `tool`, or another one of the model's provider. */
   role: string;
   /** The tool that was called, or that answered. */
   tool?: string;
   text: string;
 }
 
-/** The event that says that a thread changed. */
+/** The event for a changed thread. */
 export const THREAD_EVENT = 'https://events.jupyter-agentbox.org/thread/v1';
 
 /** The MIME type of an item in an output. */
 export const ITEM_MIME_TYPE = 'application/vnd.jupyter-agentbox.item+json';
 
-/** An item as an output has it. */
+/** An item in an output. */
 export interface IItemOutput {
   threadId: string;
   turnId: string;
   item: Item;
-  /** Whether nothing of the item is to come. */
+  /** Whether the item is complete. */
   isComplete: boolean;
-  /** Whether the kernel said, at the turn's end, that this is its answer. */
+  /** Whether the kernel marked this, at the turn's end, as the answer. */
   isAnswer: boolean;
 }
 
-/** The fields of each type of item that are text. */
+/** The text fields of each type of item. */
 const TEXTS: Readonly<Record<Item['type'], readonly string[]>> = {
   user_message: ['text'],
   agent_message: ['text'],
@@ -148,7 +148,7 @@ const TEXTS: Readonly<Record<Item['type'], readonly string[]>> = {
   notice: ['text']
 };
 
-/** Read the data of an output; `null` if it is no item. A kernel, or a file, may have put anything there. */
+/** Read the data of an output; `null` if it is not an item. A kernel, or a file, may have put anything there. */
 export function readItem(data: unknown): IItemOutput | null {
   if (!isObject(data) || !isObject(data['item'])) {
     return null;

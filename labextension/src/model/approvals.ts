@@ -1,5 +1,5 @@
 /**
- * The state of all requests that this page knows. An event is a hint; only a REST answer says what is true.
+ * The state of all requests that this page knows. An event is only a hint; the truth comes from REST responses.
  */
 import type { IDisposable } from '@lumino/disposable';
 import { Throttler } from '@lumino/polling';
@@ -23,7 +23,7 @@ import type {
   PersonalAnswer
 } from '../internalTokens';
 
-/** What the model needs of a client; a test gives its own. */
+/** The part of a client that the model needs; a test provides its own. */
 export type ApprovalSource = Pick<
   IAgentBoxClient,
   | 'listApprovals'
@@ -35,22 +35,22 @@ export type ApprovalSource = Pick<
   | 'now'
 >;
 
-/** How many summaries of requests to ask for at once. */
+/** The number of summaries of requests to fetch at once. */
 const PAGE_SIZE = 500;
 
-/** How many requests to ask for by id at once. */
+/** The number of requests to fetch by id at once. */
 const MAX_IDS = 100;
 
-/** How many summaries to ask for by id at once: an address of more is too long for some proxies. */
+/** The number of summaries to fetch by id at once: for some proxies, a URL with more ids is too long. */
 const MAX_SUMMARY_IDS = 300;
 
-/** Hinted requests are asked for by id up to here; beyond, what waits is asked for anew. */
+/** Up to this number, hinted requests are fetched by id; if there are more, all pending requests are fetched again. */
 const MAX_HINTS = 100;
 
-/** Events within this time (milliseconds) are answered with one round of questions. */
+/** Events within this time, in milliseconds, lead to a single round of requests to the server. */
 const HINT_INTERVAL = 100;
 
-/** How many decisions the server takes at once. */
+/** The number of decisions that the server accepts at once. */
 const MAX_DECISIONS = 500;
 
 /** See `IApprovalModel`. */
@@ -95,7 +95,7 @@ export class ApprovalModel implements IApprovalModel, IDisposable {
     return this._known.pending;
   }
 
-  /** Whether some request may still change. */
+  /** Whether any request may still change. */
   get isBusy(): boolean {
     return this._known.open.length > 0;
   }
@@ -203,7 +203,7 @@ export class ApprovalModel implements IApprovalModel, IDisposable {
     this._known.remember(approvals);
   }
 
-  /** Take an event's word that a request changed; of one that is not known and waits for nobody, only that there is one. */
+  /** Handle an event about a changed request. If the request is unknown and not pending, only its existence matters. */
   hint(id: string, status?: string): void {
     const isKnown =
       this._known.find(id) !== undefined || this._known.isTracked(id);
@@ -255,7 +255,7 @@ export class ApprovalModel implements IApprovalModel, IDisposable {
   }
 
   /**
-   * Take in which of many requests ended without an answer, as when a cell is interrupted, from their summaries. Returns the
+   * Learn from summaries which of many requests ended without an answer, as when a cell is interrupted. Returns the
    * others.
    */
   private async _fetchLapsed(ids: readonly string[]): Promise<string[]> {
@@ -299,7 +299,7 @@ export class ApprovalModel implements IApprovalModel, IDisposable {
     return [...pages.values()].flatMap(({ summaries }) => summaries);
   }
 
-  /** Follow the hints, and then those that come meanwhile: the throttler takes no call while one is under way. */
+  /** Follow the hints, and then those that arrive meanwhile: the throttler ignores calls while one is in progress. */
   private _followSoon(): void {
     if (this._isFollowing) {
       return;
@@ -327,7 +327,7 @@ export class ApprovalModel implements IApprovalModel, IDisposable {
     }
   }
 
-  /** Ask for a request together with all others that are asked for in this turn. */
+  /** Fetch a request together with all others that are requested in this turn of the event loop. */
   private _wantSoon(id: string): void {
     this._wanted.add(id);
     if (this._wanted.size === 1) {
@@ -339,7 +339,7 @@ export class ApprovalModel implements IApprovalModel, IDisposable {
     }
   }
 
-  /** Whether a request is still to be asked for: another question may have brought it. */
+  /** Whether a request still has to be fetched: another response may have contained it. */
   private _isWanting(id: string): boolean {
     return !this._fetching.has(id) && this._known.isLacking(id);
   }
@@ -353,7 +353,7 @@ export class ApprovalModel implements IApprovalModel, IDisposable {
     }
   }
 
-  /** Ask for requests as lists have them. */
+  /** Fetch requests in the form of lists. */
   private async _fetchListed(ids: readonly string[]): Promise<void> {
     for (let start = 0; start < ids.length; start += MAX_IDS) {
       await this._fetchByIds(ids.slice(start, start + MAX_IDS));
@@ -423,7 +423,7 @@ export class ApprovalModel implements IApprovalModel, IDisposable {
   private _isDisposed = false;
   private _isFollowing = false;
   private readonly _known: KnownApprovals;
-  /** The pages of the last list, by where they began. */
+  /** The pages of the last list, by their cursors. */
   private _listed: ReadonlyMap<string | null, ISummaryPage> = new Map();
   private _nextRefresh: Promise<void> | null = null;
   private _refreshing: Promise<void> | null = null;
@@ -431,7 +431,7 @@ export class ApprovalModel implements IApprovalModel, IDisposable {
   private readonly _wanted = new Set<string>();
 }
 
-/** What a failed question says of the server. */
+/** What a failed request says about the server. */
 function connectionAfter(error: unknown): Connection {
   if (!(error instanceof RequestError)) {
     return 'unreachable';

@@ -1,5 +1,5 @@
 /**
- * The record of all calls, as far as it was asked for: newest first, a page at a time.
+ * The record of all calls, as far as it was fetched: newest first, one page at a time.
  */
 import { Signal } from '@lumino/signaling';
 import type { ISignal } from '@lumino/signaling';
@@ -8,7 +8,7 @@ import type { IAgentBoxClient } from '../api/client';
 import type { AuditQuery } from '../api/queries';
 import type { IAuditRecord } from '../api/protocol';
 
-/** What a person chose to see; what is empty means any. */
+/** A person's filter; an empty field matches any. */
 export interface IAuditFilter {
   period: 'all' | 'today' | 'week';
   result: keyof typeof RESULTS;
@@ -18,7 +18,7 @@ export interface IAuditFilter {
   text: string;
 }
 
-/** What became of a request, as people ask for it. */
+/** The result of a request, in the terms in which people look for it. */
 const RESULTS = {
   any: {},
   allowed: { status: 'approved' },
@@ -37,13 +37,13 @@ export const NO_FILTER: IAuditFilter = {
   text: ''
 };
 
-/** Records in a page. */
+/** The number of records in a page. */
 const PAGE_SIZE = '100';
 
-/** Pages without a record that a search for words goes through by itself. */
+/** The number of pages without a match that a search for words goes through by itself. */
 const MAX_EMPTY = 100;
 
-/** Asks for records, and keeps those that were found. */
+/** Fetches records, and keeps those that were found. */
 export class AuditLogModel {
   constructor(
     private readonly _source: Pick<IAgentBoxClient, 'listAudit' | 'auditUrl'>,
@@ -62,7 +62,7 @@ export class AuditLogModel {
     return this._records;
   }
 
-  /** `failing` says that the last question had no answer; what was found before stays. */
+  /** `failing` means that the last request failed; earlier results stay. */
   get state(): 'loading' | 'ready' | 'failing' {
     return this._state;
   }
@@ -71,23 +71,23 @@ export class AuditLogModel {
     return this._next !== null;
   }
 
-  /** How far back a search for words looked; `null` if it looked at all. */
+  /** How far back a search for words went; `null` if it went through all records. */
   get searchedUntil(): string | null {
     return this._searchedUntil;
   }
 
-  /** Where to download all that the filter lets through. */
+  /** The URL for downloading all records that match the filter. */
   url(format: 'csv' | 'jsonl'): string {
     return this._source.auditUrl(this._query(), format);
   }
 
-  /** Show what another filter lets through. */
+  /** Show the records that match another filter. */
   async setFilter(change: Partial<IAuditFilter>): Promise<void> {
     this._filter = { ...this._filter, ...change };
     await this.load();
   }
 
-  /** Begin anew with the newest. */
+  /** Start again with the newest records. */
   async load(): Promise<void> {
     await this._fetch('');
   }

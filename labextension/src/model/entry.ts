@@ -1,12 +1,12 @@
 /**
- * A request as the store knows it, and which of two answers about it holds.
+ * A request as known here, and which of two responses about it is current.
  */
 import type { IApproval } from '../api/protocol';
 
-/** Bytes of long arguments that are fetched without being asked for. */
+/** Size up to which long arguments are fetched automatically, in bytes. */
 const MAX_UNASKED = 1_000_000;
 
-/** A request as it is known: from the answer to which question, and whether with all that the server has. */
+/** A known request: with the number of the fetch that it is from, and whether it is complete. */
 export interface IEntry {
   approval: IApproval;
   question: number;
@@ -14,8 +14,8 @@ export interface IEntry {
 }
 
 /**
- * The newer entry, with the object of the older one where nothing changed, and with its arguments where those of a
- * wanted request are lacking.
+ * The newer entry, with the older one's object if nothing changed, and with its arguments if those of a wanted request
+ * are missing.
  */
 export function merged(
   after: IEntry,
@@ -39,7 +39,7 @@ export function merged(
   };
 }
 
-/** Whether long arguments are short enough to be fetched because the request is shown. */
+/** Whether long arguments are short enough to be fetched as soon as the request is shown. */
 export function isWorthFetching({ approval }: IEntry): boolean {
   const { omitted } = approval.call;
   return (
@@ -50,7 +50,7 @@ export function isWorthFetching({ approval }: IEntry): boolean {
   );
 }
 
-/** Whether an answer is older than what is known. */
+/** Whether a response is older than what is known. */
 export function isOvertaken(
   approval: IApproval,
   question: number,
@@ -60,7 +60,7 @@ export function isOvertaken(
   return steps < 0 || (steps === 0 && question < before.question);
 }
 
-/** Whether two answers about one request say the same: all that can change is in these. */
+/** Whether two responses about a request are the same: compares everything that can change. */
 function isSame(a: IApproval, b: IApproval): boolean {
   return (
     a.status === b.status &&
@@ -78,7 +78,7 @@ export function isEnded(approval: IApproval): boolean {
   return stage(approval) === 3;
 }
 
-/** How far a request is on its way; it never goes back. */
+/** How far a request has progressed; it never goes back. */
 function stage(approval: IApproval): number {
   if (approval.status === 'pending') {
     return 0;
@@ -92,7 +92,7 @@ function stage(approval: IApproval): number {
   return approval.outcome.state === 'running' ? 2 : 3;
 }
 
-/** Sorts requests by their time, the oldest first; those of one millisecond by the digits that a `Date` does not have. */
+/** Sorts requests by time, oldest first; within a millisecond, by the digits that a `Date` lacks. */
 export function oldestFirst(a: IApproval, b: IApproval): number {
   return (
     Date.parse(a.created_at) - Date.parse(b.created_at) ||

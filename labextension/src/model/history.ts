@@ -1,5 +1,5 @@
 /**
- * The requests that are final, newest first, a page at a time.
+ * The final requests, newest first, one page at a time.
  */
 import type { IDisposable } from '@lumino/disposable';
 import { Throttler } from '@lumino/polling';
@@ -18,13 +18,13 @@ const FINAL: readonly Status[] = [
   'orphaned'
 ];
 
-/** Milliseconds between two looks at the newest requests while others end. */
+/** Milliseconds between two fetches of the newest requests while requests end. */
 const NEWEST_INTERVAL = 1_000;
 
-/** Requests that are listed at most beyond those that were asked for, however many end while the page is open. */
+/** The maximum number of requests that are listed besides the fetched pages, however many end meanwhile. */
 const MAX_NEW = 150;
 
-/** See `IHistoryModel`. It tracks what it lists; what is true of a request is in the approvals model. */
+/** See `IHistoryModel`. It tracks the requests that it lists; their state is in the approvals model. */
 export class HistoryModel implements IHistoryModel, IDisposable {
   constructor(
     private readonly _source: Pick<IAgentBoxClient, 'listApprovals'>,
@@ -78,7 +78,7 @@ export class HistoryModel implements IHistoryModel, IDisposable {
     }
   }
 
-  /** Fetch a page that a person waits for. */
+  /** Fetch a page for which a person waits. */
   private async _show(cursor: string | null): Promise<void> {
     const page = ++this._shown;
     this._setState('loading');
@@ -95,7 +95,7 @@ export class HistoryModel implements IHistoryModel, IDisposable {
     }
   }
 
-  /** Fetch a page. The first one goes before what is there, whose pages stay. */
+  /** Fetch a page. The first page is put before the present ones, which stay. */
   private async _fetch(cursor: string | null): Promise<boolean> {
     const question = ++this._questions;
     try {

@@ -1,5 +1,5 @@
 /**
- * What waits for the user at the Hub service, in short.
+ * The summaries of the requests at the Hub service that the user can decide.
  */
 import { Signal } from '@lumino/signaling';
 import type { ISignal } from '@lumino/signaling';
@@ -54,7 +54,7 @@ export class HubRequestsModel implements IHubRequestsModel {
     return !found.problem;
   }
 
-  /** What waited when the service last answered, and does unless its time is over. */
+  /** The requests that were pending when the service last answered, without those that have expired since. */
   private _outdated(problem: string): IHubRequestList {
     const waits = ({ expires_at: end }: IHubRequest): boolean =>
       end === null || Date.parse(end) > this.now();

@@ -1,5 +1,5 @@
 /**
- * The kernels that ended, while this page looked on, though nobody had asked them to.
+ * The kernels that ended unexpectedly while this page was open.
  */
 import type { Event } from '@jupyterlab/services';
 import type { IDisposable } from '@lumino/disposable';
@@ -12,7 +12,7 @@ import type { IEventRouter } from '../api/events';
 import { KERNEL_EVENT } from '../api/protocol';
 import type { IKernelEnd } from '../api/protocol';
 
-/** Events within this time (milliseconds) are answered with one round of questions. */
+/** Events within this time, in milliseconds, lead to a single round of requests to the server. */
 const HINT_INTERVAL = 100;
 
 /** A kernel and its end. */
@@ -22,8 +22,8 @@ export interface IEndedKernel {
 }
 
 /**
- * Asks the server why, when an event says that a kernel ended. It never asks of its own accord: what was before this
- * page was opened is not news.
+ * Asks the server for the reason when an event says that a kernel ended. It never asks otherwise: what happened before
+ * this page was opened is not news.
  */
 export class KernelEndsModel implements IDisposable {
   constructor(

@@ -1,5 +1,5 @@
 /**
- * What this page knows of requests: the newest answer about each, which are tracked, and which cannot be had.
+ * What this page knows about requests: the newest response about each, which are tracked, and which cannot be fetched.
  */
 import { DisposableDelegate } from '@lumino/disposable';
 import type { IDisposable } from '@lumino/disposable';
@@ -15,17 +15,17 @@ import {
 import type { IEntry } from './entry';
 import type { IKnownApproval } from '../internalTokens';
 
-/** Told of what is new. */
+/** Is notified of changes. */
 export interface IApprovalListener {
-  /** A request changed; more than one if it is `null`. */
+  /** A request changed; several if it is `null`. */
   changed(id: string | null): void;
-  /** Requests wait since the last time; never one twice. */
+  /** There are new pending requests; each is reported once. */
   arrived(approvals: readonly IApproval[]): void;
   /** A request is no longer pending. */
   settled(approval: IApproval): void;
 }
 
-/** Takes in answers, in whichever order they come, and forgets what nobody wants any more. */
+/** Accepts responses in whichever order they arrive, and forgets what nobody needs any more. */
 export class KnownApprovals implements IDisposable {
   constructor(private readonly _listener: IApprovalListener) {}
 
@@ -58,7 +58,7 @@ export class KnownApprovals implements IDisposable {
     this._isDisposed = true;
   }
 
-  /** What is known about a request now. */
+  /** The present knowledge about a request. */
   get(id: string): IKnownApproval {
     const entry = this._known.get(id);
     if (entry) {
@@ -68,12 +68,12 @@ export class KnownApprovals implements IDisposable {
     return { approval: null, state: this._failed.get(id) ?? 'loading' };
   }
 
-  /** A request as it is known; `undefined` if it is not. */
+  /** A known request; `undefined` if it is unknown. */
   find(id: string): IApproval | undefined {
     return this._known.get(id)?.approval;
   }
 
-  /** Whether the server is to be asked for a request: it is not known, or lacks arguments that are not too long. */
+  /** Whether a request must be fetched: it is unknown, or lacks arguments that are not too long. */
   isLacking(id: string): boolean {
     const entry = this._known.get(id);
     return !entry || isWorthFetching(entry);
@@ -83,7 +83,7 @@ export class KnownApprovals implements IDisposable {
     return this._tracked.has(id);
   }
 
-  /** Remember a request, also when it has ended, until the result is disposed. */
+  /** Keep a request, even when it has ended, until the result is disposed. */
   track(id: string): IDisposable {
     this._tracked.set(id, (this._tracked.get(id) ?? 0) + 1);
     return new DisposableDelegate(() => {
@@ -98,7 +98,7 @@ export class KnownApprovals implements IDisposable {
     });
   }
 
-  /** Ask the server something; the number says which of two questions was asked first. */
+  /** Fetch something from the server; the number tells which of two fetches began first. */
   async ask<T>(ask: (question: number) => Promise<T>): Promise<T> {
     this._questions += 1;
     this._unanswered += 1;
@@ -110,14 +110,14 @@ export class KnownApprovals implements IDisposable {
     }
   }
 
-  /** Take in requests that a question of somebody else was answered with. */
+  /** Add requests from the response to a request of another part. */
   remember(approvals: readonly IApproval[]): void {
     this._questions += 1;
     this.put(approvals, this._questions);
     this._forget();
   }
 
-  /** Take in what a question was answered with; what is known from a later one stays. */
+  /** Add requests from a response; what is known from a later one stays. */
   put(
     approvals: readonly IApproval[],
     question: number,
@@ -160,7 +160,7 @@ export class KnownApprovals implements IDisposable {
     }
   }
 
-  /** Take in that the server does not have a request. */
+  /** Note that the server does not have a request. */
   lose(id: string): void {
     const wasKnown = this._known.delete(id);
     this._pending = null;
@@ -173,7 +173,7 @@ export class KnownApprovals implements IDisposable {
     }
   }
 
-  /** Take in that the server could not be asked for a request. */
+  /** Note that a request could not be fetched. */
   fail(id: string): void {
     const isNews = this._failed.get(id) !== 'unreachable';
     if (!this._known.has(id) && this._tracked.has(id) && isNews) {
@@ -183,7 +183,7 @@ export class KnownApprovals implements IDisposable {
   }
 
   /**
-   * Forget what neither waits nor is tracked; not while an answer is under way, which may be older than what is known.
+   * Forget what is neither pending nor tracked; not during a fetch, whose response may be older than what is known.
    */
   private _forget(): void {
     if (this._unanswered > 0) {

@@ -1,5 +1,5 @@
 /**
- * What MCP servers ask while their tools run.
+ * The questions of MCP servers while their tools run.
  */
 import { Signal } from '@lumino/signaling';
 import type { ISignal } from '@lumino/signaling';

@@ -1,5 +1,5 @@
 /**
- * The rules that are in force, and one that a person is about to write.
+ * The rules in force, and a rule that a person is about to write.
  */
 import { Signal } from '@lumino/signaling';
 import type { ISignal } from '@lumino/signaling';
@@ -15,13 +15,13 @@ export interface IRulesModel {
   readonly changed: ISignal<IRulesModel, void>;
   /** `null` until the server answered. */
   readonly policy: IPolicy | null;
-  /** A rule that a person began to make from a request. */
+  /** A rule that a person has begun to create from a request. */
   readonly proposal: IJsonObject | null;
-  /** Who turned a feature off; `null` if nobody did, or if that is not known. */
+  /** Who turned a feature off; `null` if nobody did, or if that is unknown. */
   lockOf(feature: FeatureName): IFeatureLock | null;
-  /** Ask again; whether the server answered. */
+  /** Fetch the rules again; return whether the server answered. */
   refresh(): Promise<boolean>;
-  /** Replace the user's rules of a revision. Rejects with `RequestError`. */
+  /** Replace a revision of the user's rules. Rejects with `RequestError`. */
   save(rules: IJsonObject[], revision: string): Promise<void>;
   tryRule(rule: IJsonObject): Promise<IDryRun>;
   propose(rule: IJsonObject | null): void;
@@ -87,12 +87,12 @@ export class RulesModel implements IRulesModel {
   private _proposal: IJsonObject | null = null;
 }
 
-/** The pattern that matches a text and no other. */
+/** The pattern that matches only a given text. */
 export function literal(text: string): string {
   return text.replace(/[*?[]/g, '[$&]');
 }
 
-/** The rule that allows a call like this one: of its tool, with the same plain arguments. */
+/** The rule that allows a call like this one: of the same tool, with the same simple arguments. */
 export function ruleFrom(
   approval: IApproval,
   effect: 'allow' | 'deny' = 'allow'
@@ -113,7 +113,7 @@ export function ruleFrom(
   };
 }
 
-/** The longest text of an argument that becomes a condition. */
+/** The maximum length of an argument's text that becomes a condition. */
 const LONGEST = 200;
 
 function conditionFrom(value: JsonValue): JsonValue | undefined {

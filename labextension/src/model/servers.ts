@@ -1,5 +1,5 @@
 /**
- * The MCP servers and how they are doing.
+ * The MCP servers and their states.
  */
 import { Signal } from '@lumino/signaling';
 import type { ISignal } from '@lumino/signaling';

@@ -1,12 +1,12 @@
 /**
- * What the summary of a request says that is new of the request as it is known.
+ * Compares the summary of a request with what is known about the request.
  */
 import type { IApproval, IRequestSummary, Status } from '../api/protocol';
 
-/** What ended without an answer; the summary of such a request says all that is new. */
+/** The ways to end without an answer; the summary of such a request contains everything new. */
 const LAPSED: readonly Status[] = ['cancelled', 'expired', 'orphaned'];
 
-/** Whether nothing is new in a summary: then the request need not be asked for again. */
+/** Whether a summary contains nothing new, so that the request need not be fetched again. */
 export function isAsKnown(
   { status, digest, expires_at }: IRequestSummary,
   known: IApproval | undefined
@@ -18,7 +18,7 @@ export function isAsKnown(
   );
 }
 
-/** The request of a summary, if it was pending when it was heard of last, and ended without an answer. */
+/** The request of a summary, if it was last known as pending and has ended without an answer. */
 export function lapsed(
   { status, digest, ended_at }: IRequestSummary,
   known: IApproval | undefined

@@ -1,5 +1,5 @@
 /**
- * The threads of agents, those that changed last first.
+ * The threads of agents, most recently changed first.
  */
 import type { IDisposable } from '@lumino/disposable';
 import { Signal } from '@lumino/signaling';
@@ -10,7 +10,7 @@ import type { IThreadChange } from '../api/queries';
 import type { IThread } from '../api/threads';
 import type { IThreadsModel } from '../internalTokens';
 
-/** What of the client is used. */
+/** The part of the client that is used. */
 export type ThreadsSource = Pick<
   IAgentBoxClient,
   | 'listThreads'
@@ -21,7 +21,7 @@ export type ThreadsSource = Pick<
   | 'interruptTurn'
 >;
 
-/** Milliseconds between two looks while an agent works: no event tells of each of its steps. */
+/** Milliseconds between two fetches while an agent works: there is no event for each of its steps. */
 const BUSY_INTERVAL = 3_000;
 
 /** See `IThreadsModel`. */
@@ -44,7 +44,7 @@ export class ThreadsModel implements IThreadsModel, IDisposable {
     return this._showsArchived;
   }
 
-  /** Whether the threads were asked for once, so that someone looks at them. */
+  /** Whether the threads were fetched before, which means that someone looks at them. */
   get isUsed(): boolean {
     return this._questions > 0;
   }
@@ -110,7 +110,7 @@ export class ThreadsModel implements IThreadsModel, IDisposable {
     await this._do(this._source.interruptTurn(turnId));
   }
 
-  /** Wait until something is done, and show what became of it, also if it was not. */
+  /** Wait until an action has succeeded or failed, and show its result. */
   private async _do(doing: Promise<void>): Promise<void> {
     try {
       await doing;
@@ -119,7 +119,7 @@ export class ThreadsModel implements IThreadsModel, IDisposable {
     }
   }
 
-  /** All pages that were asked for so far. */
+  /** All pages fetched so far. */
   private async _fetch(
     isArchived: boolean
   ): Promise<{ threads: IThread[]; hasMore: boolean }> {

@@ -1,5 +1,5 @@
 /**
- * New notebooks that begin with a `%%agent` cell.
+ * Creates notebooks that begin with a `%%agent` cell.
  */
 import type { CommandRegistry } from '@lumino/commands';
 import type { TranslationBundle } from '@jupyterlab/translation';
@@ -17,11 +17,11 @@ const FIRST_CELL = '%%agent\n';
 export interface IAgentNotebookOptions {
   kernelspecs: Pick<KernelSpec.IManager, 'ready' | 'specs'>;
   trans: TranslationBundle;
-  /** Why there are no agents; empty if there are. */
+  /** Why agents are unavailable; empty if they are available. */
   whyOff: () => string;
 }
 
-/** Add the command. Its argument `cwd` says where the notebook is made; by default, where the file browser is. */
+/** Add the command. Its argument `cwd` is the notebook's directory; by default, it is the file browser's. */
 export function addAgentNotebookCommand(
   registry: CommandRegistry,
   { kernelspecs, trans, whyOff }: IAgentNotebookOptions
@@ -55,7 +55,7 @@ export function addAgentNotebookCommand(
   });
 }
 
-/** Write the first cell, and put the cursor where the question goes. */
+/** Write the first cell, and place the cursor where the request belongs. */
 function begin({ content }: NotebookPanel): void {
   const [cell] = content.widgets;
   if (cell?.model.sharedModel.getSource() === '') {

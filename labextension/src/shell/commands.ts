@@ -70,7 +70,7 @@ export function addCommands(
   return Object.values(COMMANDS);
 }
 
-/** Move the focus to a card under its cell; where that cannot be, to the one in the panel. */
+/** Move the focus to a card under its cell; if that is not possible, to the card in the panel. */
 async function goToOldest({
   model,
   origins,

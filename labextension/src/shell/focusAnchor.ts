@@ -1,15 +1,15 @@
 /**
- * Keeps what has the focus in its place while what stands above it comes, grows or goes.
+ * Keeps the focused element in place while content above it appears, grows or disappears.
  *
- * A browser does so by itself only where something is scrolled out at the top, and Safari not at all. A card that is moved
- * out of view takes no letters, and a row of a long table stands below many whose height is not known before they are shown.
+ * A browser does so by itself only if something is scrolled out at the top, and Safari not at all. A card that is moved
+ * out of view accepts no keys, and a row of a long table is below many rows whose height is unknown until they are shown.
  */
 import type { IDisposable } from '@lumino/disposable';
 
-/** What is kept: the row of a table with the focus, or else the card. */
+/** The anchored element: the focused row of a table, or otherwise the card. */
 const KEPT = '.jp-AgentBox-row, .jp-AgentBox-card';
 
-/** Scrolls a node so that the row or card with the focus stays where the person last saw it. */
+/** Scrolls a node so that the focused row or card stays where the person last saw it. */
 export class FocusAnchor implements IDisposable {
   constructor(private readonly _node: HTMLElement) {
     _node.addEventListener('focusin', this._note);
@@ -30,17 +30,17 @@ export class FocusAnchor implements IDisposable {
     this._node.removeEventListener('focusin', this._note);
   }
 
-  /** Heed the size of something in the node. */
+  /** Observe the size of something in the node. */
   observe(part: Element): void {
     this._observer?.observe(part);
   }
 
-  /** Heed it no more. */
+  /** Stop observing it. */
   unobserve(part: Element): void {
     this._observer?.unobserve(part);
   }
 
-  /** Bring the row or card back to where it was, if it still has the focus and was in view. */
+  /** Move the row or card back to where it was, if it still has the focus and was in view. */
   keep(): void {
     const focused = this._focused();
     if (focused && focused === this._kept && this._isInView(this._offset)) {
@@ -56,7 +56,7 @@ export class FocusAnchor implements IDisposable {
       : null;
   }
 
-  /** Pixels from the top of all that is scrolled, so that scrolling does not change it. */
+  /** Pixels from the top of the scrolled content, which scrolling does not change. */
   private _offsetOf(part: Element): number {
     return (
       part.getBoundingClientRect().top -

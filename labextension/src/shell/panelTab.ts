@@ -1,5 +1,5 @@
 /**
- * One tab of the side panel, and the sections that stand in it.
+ * A tab of the side panel, and the sections in it.
  */
 import type { TranslationBundle } from '@jupyterlab/translation';
 import type { Message } from '@lumino/messaging';
@@ -8,7 +8,7 @@ import { Panel, TabBar, Widget } from '@lumino/widgets';
 import type { IPanelSection } from '../tokens';
 import { FocusAnchor } from './focusAnchor';
 
-/** The content of a tab: it scrolls, and has its sections one below the other. */
+/** The content of a tab: it scrolls, and contains its sections one below the other. */
 export class PanelTab extends Panel {
   constructor(
     readonly tabId: string,
@@ -26,7 +26,7 @@ export class PanelTab extends Panel {
     super.dispose();
   }
 
-  /** Where it stands among the tabs: where the section stands that it is named after. */
+  /** Its rank among the tabs: that of the section after which it is named. */
   get rank(): number {
     return this._first.rank;
   }
@@ -54,14 +54,14 @@ export class PanelTab extends Panel {
     }
   }
 
-  /** Scroll to a section, unless it has the tab for itself. */
+  /** Scroll to a section, unless it is the only one in the tab. */
   reveal(frame: SectionFrame): void {
     if (this._sections.length > 1) {
       frame.node.scrollIntoView({ block: 'start' });
     }
   }
 
-  /** Say in the tab what its sections are, how much waits in them, and what is wrong. */
+  /** Show in the tab its title, how much is pending in its sections, and their problems. */
   updateTitle(): void {
     const count = this._sections.reduce((sum, each) => sum + each.count, 0);
     const problem = this._sections.find(each => each.problem)?.problem ?? '';
@@ -87,7 +87,7 @@ export class PanelTab extends Panel {
   private readonly _sections: SectionFrame[] = [];
 }
 
-/** A section, with a heading where it shares a tab. What is in it says what it is; the box is nothing to a screen reader. */
+/** A section, with a heading if it shares a tab. Screen readers ignore the box: its content says what it is. */
 export class SectionFrame extends Panel {
   constructor({ id, label, rank, widget }: IPanelSection) {
     super();
@@ -117,7 +117,7 @@ export class SectionFrame extends Panel {
   });
 }
 
-/** The row of tabs. A drag moves none of them. */
+/** The row of tabs, which cannot be dragged. */
 export class PanelTabBar extends TabBar<Widget> {
   constructor(label: string) {
     super({
@@ -129,7 +129,7 @@ export class PanelTabBar extends TabBar<Widget> {
     this.addClass('jp-AgentBox-tabs');
   }
 
-  /** The id of a tab's node, for what it controls. */
+  /** The id of a tab's node, which its content refers to. */
   nodeIdOf({ title }: PanelTab): string {
     return this.renderer.createTabKey({ title, current: false, zIndex: 0 });
   }
@@ -142,7 +142,7 @@ export class PanelTabBar extends TabBar<Widget> {
   }
 }
 
-/** Renders tabs that name what they control. */
+/** Renders tabs that name the content that they control. */
 class TabRenderer extends TabBar.Renderer {
   override createTabARIA(
     data: TabBar.IRenderData<Widget>

@@ -16,7 +16,7 @@ import { badge, PanelTab, PanelTabBar, SectionFrame } from './panelTab';
 /** What the panel needs. */
 export interface ISidePanelOptions {
   shell: JupyterFrontEnd.IShell;
-  /** Keeps when the page is laid out as it was left. */
+  /** Resolves when the layout of the last visit is restored. */
   restored: Promise<unknown>;
   trans: TranslationBundle;
 }
@@ -48,7 +48,7 @@ export class AgentBoxPanel extends SidePanel implements IAgentBoxPanel {
     return this.isVisible && document.visibilityState === 'visible';
   }
 
-  /** Emits the id of a tab that was chosen, by a person or for what is in it. */
+  /** Emits the id of a tab that was selected, by a person or by a command. */
   get tabChosen(): ISignal<this, string> {
     return this._tabChosen;
   }
@@ -64,7 +64,7 @@ export class AgentBoxPanel extends SidePanel implements IAgentBoxPanel {
     }
   }
 
-  /** Show the tab that was open when the page was left, unless one was chosen since. */
+  /** Show the tab that was open when the page was left, unless another was selected since. */
   restoreTab(tabId: string): void {
     this._chosen ??= tabId;
     this._settle();
@@ -99,7 +99,7 @@ export class AgentBoxPanel extends SidePanel implements IAgentBoxPanel {
     return known ?? new PanelTab(tabId, this._options.trans);
   }
 
-  /** Put a tab, and its content, where its rank wants it; the Tab key goes by the order of the nodes. */
+  /** Insert a tab and its content according to its rank; the Tab key follows the order of the nodes. */
   private _place(tab: PanelTab): void {
     const before = this._tabs.indexOf(tab);
     if (before >= 0) {
@@ -130,7 +130,7 @@ export class AgentBoxPanel extends SidePanel implements IAgentBoxPanel {
     this._updateTitle();
   }
 
-  /** Show the chosen tab; the first one while it is not there. */
+  /** Show the selected tab; the first one while that is missing. */
   private _settle(): void {
     const chosen = this._tabs.find(({ tabId }) => tabId === this._chosen);
     const shown = chosen ?? this._tabs.at(0);

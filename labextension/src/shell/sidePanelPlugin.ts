@@ -34,7 +34,7 @@ export const sidePanelPlugin: JupyterFrontEndPlugin<IAgentBoxPanel> = {
   }
 };
 
-/** Show the tab of the last visit, and keep in the workspace which one is open. */
+/** Show the tab of the last visit, and store in the workspace which one is open. */
 async function rememberTab(
   panel: AgentBoxPanel,
   state: IStateDB

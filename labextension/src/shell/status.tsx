@@ -20,12 +20,12 @@ export interface IStatusOptions {
   model: IApprovalModel;
   panel: IApprovalPanel;
   hub: IHubRequestsModel;
-  /** What servers ask; a page may have no such model. */
+  /** The questions of servers; a page may have no such model. */
   questions: IQuestionsModel | null;
   trans: TranslationBundle;
 }
 
-/** How many requests, here and at the Hub service, and questions of servers wait; a click shows them. */
+/** The number of pending requests, here and at the Hub service, and of servers' questions; a click shows them. */
 export class ApprovalStatus extends ReactWidget {
   constructor(private readonly _options: IStatusOptions) {
     super();
@@ -37,13 +37,13 @@ export class ApprovalStatus extends ReactWidget {
   }
 }
 
-/** What a page has that is without the model. */
+/** Stands for a model that a page lacks. */
 const NO_QUESTIONS: Pick<IQuestionsModel, 'changed' | 'questions'> = {
   changed: new Signal<never, void>({} as never),
   questions: []
 };
 
-/** The item's button: a number while something waits. */
+/** The item's button: a number while something is pending. */
 export function StatusButton(options: IStatusOptions): JSX.Element {
   const { model, panel, hub, trans } = options;
   const questions = options.questions ?? NO_QUESTIONS;
@@ -70,7 +70,7 @@ export function StatusButton(options: IStatusOptions): JSX.Element {
   );
 }
 
-/** What waits, in words. */
+/** What is pending, in words. */
 function waiting(
   requests: number,
   asked: number,

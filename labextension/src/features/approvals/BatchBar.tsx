@@ -1,5 +1,5 @@
 /**
- * The buttons that decide all selected rows of a table, and say how many they are.
+ * The buttons that decide all selected rows of a table, and name their number.
  */
 import React from 'react';
 
@@ -10,21 +10,21 @@ import { Guarded } from '../../ui/guarded/GuardedCard';
 import type { PersonalAnswer } from '../../internalTokens';
 
 export interface IBatchBarProps {
-  /** How many rows are selected. */
+  /** The number of selected rows. */
   count: number;
-  /** Whether allowing them is not made to look like the obvious thing to do. */
+  /** Whether allowing them must not look like the obvious choice. */
   isGrave: boolean;
   isBusy: boolean;
   describedBy: string;
   onDecide: (answer: PersonalAnswer) => void;
 }
 
-/** No button is there before something is selected, so that none can be pressed that decides nothing. */
+/** There is no button before something is selected, so that none can be pressed that decides nothing. */
 export function BatchBar(props: IBatchBarProps): JSX.Element {
   const trans = useTrans();
   const { count, isBusy, describedBy, onDecide } = props;
   const [isRejecting, setRejecting] = React.useState(false);
-  /** Whether the form was closed without an answer: its button gets the focus back. */
+  /** Whether the form was closed without an answer, so that its button gets the focus back. */
   const [isBack, setBack] = React.useState(false);
   const [reason, setReason] = React.useState('');
   const close = (isCancelled: boolean): void => {

@@ -1,5 +1,5 @@
 /**
- * One request as a row of a table, and its card once it is opened.
+ * A request as a row of a table, and its card once it is opened.
  */
 import React from 'react';
 
@@ -13,20 +13,20 @@ import type { IColumn } from './batches';
 
 export interface IBatchRowProps {
   approval: IApproval;
-  /** Which row it is, from 1, of how many: those out of view are not rendered. */
+  /** The number of the row, from 1, and how many there are: rows out of view are not rendered. */
   place: number;
   count: number;
   columns: readonly IColumn[];
-  /** Whether the arguments stand in columns. */
+  /** Whether the arguments are in columns. */
   hasColumns: boolean;
   isSelected: boolean;
-  /** Whether the row can be selected: a person has been shown all of it. */
+  /** Whether the row can be selected, because a person has been shown all of it. */
   isSelectable: boolean;
-  /** Whether Tab leads to it. */
+  /** Whether Tab moves the focus to it. */
   isCurrent: boolean;
   isOpen: boolean;
   isBusy: boolean;
-  /** Why the last answer was not taken, or empty. */
+  /** Why the last answer was not accepted, or empty. */
   failure: string;
   onToggle: (id: string) => void;
   onExtend: (id: string) => void;
@@ -34,7 +34,7 @@ export interface IBatchRowProps {
   onFailure: (id: string, text: string) => void;
 }
 
-/** Rendered again only if something of its own changed: a table may have a thousand. */
+/** Rendered again only if its own properties changed, because a table may have a thousand rows. */
 export const BatchRow = React.memo(Row);
 
 function Row(props: IBatchRowProps): JSX.Element {

@@ -1,5 +1,5 @@
 /**
- * Requests of one tool as a table, of which a person decides many at once.
+ * Requests of one tool as a table, in which a person decides many at once.
  */
 import type { TranslationBundle } from '@jupyterlab/translation';
 import React from 'react';
@@ -27,13 +27,13 @@ import { useSelection } from './useSelection';
 import type { ISelection } from './useSelection';
 
 export interface IBatchTableProps {
-  /** All of one tool, oldest first; some may be decided already, and keep their place. */
+  /** All requests of one tool, oldest first; some may already be decided, and keep their position. */
   approvals: readonly IApproval[];
-  /** A request whose row is there, whatever is in view. */
+  /** A request whose row is rendered even if it is out of view. */
   wanted: string | null;
   /** Whether that request is opened. */
   isOpened: boolean;
-  /** Hears why answers were not taken to requests that are over. */
+  /** Is told why answers to requests that are over were not accepted. */
   onFailure: (text: string) => void;
 }
 
@@ -220,7 +220,7 @@ function Head({ approval, count, titleId }: IHeadProps): JSX.Element {
   );
 }
 
-/** Arguments that are the same in all rows are said once. */
+/** Shows the arguments that are the same in all rows once. */
 function Same(props: {
   layout: ITableLayout;
   count: number;
@@ -247,7 +247,7 @@ function Same(props: {
 
 interface IColumnHeadsProps {
   layout: ITableLayout;
-  /** How many cells the rows come from. */
+  /** The number of cells from which the rows come. */
   cells: number;
   selectable: readonly IApproval[];
   selection: ISelection;
@@ -319,7 +319,7 @@ interface ISelectAllProps {
   selection: ISelection;
 }
 
-/** A checkbox for several rows. Nothing is selected before a person says so, whatever the tool. */
+/** A checkbox for several rows. Whatever the tool, nothing is selected until a person does so. */
 function SelectAll(props: ISelectAllProps): JSX.Element {
   const { approvals, selection } = props;
   const ids = approvals.map(({ id }) => id);
@@ -349,7 +349,7 @@ function SelectAll(props: ISelectAllProps): JSX.Element {
   );
 }
 
-/** Which rows are open, and which ever were. */
+/** The rows that are open, and those that ever were. */
 interface IOpening {
   open: ReadonlySet<string>;
   seen: ReadonlySet<string>;
@@ -439,13 +439,13 @@ function useRowKeys(
 
 interface IBatchSending {
   isBusy: boolean;
-  /** Why the last answer to a request that still waits was not taken. */
+  /** Why the last answer to a request that is still pending was not accepted. */
   failures: ReadonlyMap<string, string>;
   fail: (id: string, text: string) => void;
   send: (shown: readonly IApproval[], answer: PersonalAnswer) => void;
 }
 
-/** Send one answer to many requests, and keep what was not taken beside its row. */
+/** Send one answer to many requests, and show beside a row why its answer was not accepted. */
 function useBatchSending(onFailure: (text: string) => void): IBatchSending {
   const trans = useTrans();
   const nameOf = useNameOf();
@@ -488,7 +488,7 @@ function useBatchSending(onFailure: (text: string) => void): IBatchSending {
   return { isBusy, failures, fail, send };
 }
 
-/** Why one of many answers was not taken. */
+/** Why one of many answers was not accepted. */
 function describeFailure(
   { status, message }: IDecisionAnswer,
   trans: TranslationBundle
@@ -498,7 +498,7 @@ function describeFailure(
     : trans.__('Already over: your answer was discarded.');
 }
 
-/** The value as it was while it says the same, so that rows are not rendered for nothing. */
+/** The previous value if the new one is equal, so that rows are not rendered for nothing. */
 function useStable<T>(value: T): T {
   const kept = React.useRef({ text: '', value });
   const text = JSON.stringify(value);

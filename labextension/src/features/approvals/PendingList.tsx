@@ -1,5 +1,5 @@
 /**
- * The requests that wait, oldest first, by notebook.
+ * The pending requests, oldest first, by notebook.
  */
 import React from 'react';
 
@@ -16,13 +16,13 @@ import { BatchTable } from './BatchTable';
 import { itemsOf } from './batches';
 import type { IPendingItem } from './batches';
 
-/** Entries that are made at first; a thousand cards at once would make the page wait. */
+/** The number of entries that are rendered at first; a thousand cards at once would block the page. */
 const MAX_SHOWN = 50;
 
 export interface IPendingListProps {
-  /** The id of a request that is shown even if many older ones wait. */
+  /** The id of a request that is shown even if many older ones are pending. */
   wanted: string | null;
-  /** Whether that request is opened where it is a row of a table. */
+  /** Whether that request is opened if it is a row of a table. */
   isOpened: boolean;
 }
 
@@ -125,7 +125,7 @@ interface INoticeProps {
   onClose: () => void;
 }
 
-/** Why an answer was not taken, after its card has left the list. */
+/** Why an answer was not accepted, after its card has left the list. */
 function Notice({ text, onClose }: INoticeProps): JSX.Element {
   const trans = useTrans();
   return (
@@ -144,7 +144,7 @@ interface IGroupProps {
   items: readonly IPendingItem[];
   wanted: string | null;
   isOpened: boolean;
-  /** Hears of an answer that came too late, with the name of its request. */
+  /** Is told of an answer that came too late, with the name of its request. */
   onFailure: (text: string) => void;
 }
 
@@ -235,7 +235,7 @@ function useGroups(approvals: readonly IApproval[]): Groups {
   return groups;
 }
 
-/** As many entries as are shown, the wanted one among them, and how many are left. */
+/** The entries to show, including the wanted one, and how many are left. */
 function firstItems(
   groups: Groups,
   limit: number,

@@ -1,5 +1,5 @@
 /**
- * The section of the side panel with the requests that wait.
+ * The section of the side panel with the pending requests.
  */
 import { ReactWidget } from '@jupyterlab/ui-components';
 import { PromiseDelegate } from '@lumino/coreutils';
@@ -18,7 +18,7 @@ export class PendingSection extends ReactWidget {
     super();
   }
 
-  /** The card after the one with the focus, or before it. */
+  /** The card after the focused one, or before it. */
   async findNext(step: 1 | -1): Promise<HTMLElement | undefined> {
     await this.rendered();
     const cards = this._cards();
@@ -29,7 +29,7 @@ export class PendingSection extends ReactWidget {
     return cards[(start + step + cards.length) % cards.length];
   }
 
-  /** The card of a request, which is shown even if many older ones wait. */
+  /** The card of a request, which is shown even if many older ones are pending. */
   find(id: string): Promise<HTMLElement | undefined> {
     return this._find(id, true);
   }
@@ -96,7 +96,7 @@ export class PendingSection extends ReactWidget {
     ];
   }
 
-  /** Keep promises to those who wait for the list to be drawn. */
+  /** Resolve the promises of callers that wait for the list to be rendered. */
   private _keep(kept: readonly PromiseDelegate<void>[]): void {
     kept.forEach(each => {
       each.resolve();
@@ -106,18 +106,18 @@ export class PendingSection extends ReactWidget {
 
   private _awaited: PromiseDelegate<void>[] = [];
   private readonly _forms = new Forms();
-  /** Whether the wanted request is opened where it is a row. */
+  /** Whether the wanted request is opened if it is a row. */
   private _isOpened = false;
   private _wanted: string | null = null;
 }
 
-/** Says that what stands before it is in the document. */
+/** Reports that what precedes it is in the document. */
 function Drawn({ onDrawn }: { onDrawn: () => void }): null {
   React.useLayoutEffect(onDrawn);
   return null;
 }
 
-/** Wait until the page has done what it is doing, and has sent the messages that follow from it. */
+/** Wait until the page has finished its current work and has delivered the messages that result from it. */
 function nextTask(): Promise<void> {
   return new Promise(resolve => {
     setTimeout(resolve);

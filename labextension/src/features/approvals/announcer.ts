@@ -1,5 +1,5 @@
 /**
- * Tells screen readers, politely, that requests wait.
+ * Announces pending requests to screen readers, politely.
  */
 import type { TranslationBundle } from '@jupyterlab/translation';
 import type { IDisposable } from '@lumino/disposable';
@@ -9,7 +9,7 @@ import type { IApproval } from '../../api/protocol';
 import type { IApprovalModel } from '../../internalTokens';
 import { label } from '../../ui/text/visibleText';
 
-/** A live region at the foot of the page. */
+/** A live region at the end of the page. */
 export class Announcer implements IDisposable {
   constructor(
     private readonly _model: IApprovalModel,

@@ -1,5 +1,5 @@
 /**
- * Shows the requests that wait in the side panel, on request or when one arrives.
+ * Shows the pending requests in the side panel, on demand or when one arrives.
  */
 import type { IDisposable } from '@lumino/disposable';
 import { Signal } from '@lumino/signaling';
@@ -9,7 +9,7 @@ import type { IAgentBoxPanel, ISectionHandle } from '../../tokens';
 import { withFocusToFollow } from '../../ui/guarded/keyGuard';
 import type { PendingSection } from './PendingSection';
 
-/** What `ApprovalPanel` needs. */
+/** The dependencies of `ApprovalPanel`. */
 export interface IApprovalPanelOptions {
   panel: IAgentBoxPanel;
   section: PendingSection;

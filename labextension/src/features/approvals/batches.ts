@@ -1,5 +1,5 @@
 /**
- * Requests of one tool as a table: which belong together, and what differs between them.
+ * Requests of one tool as a table: which of them belong together, and how they differ.
  */
 import { namesOf, stringify } from '../../api/json';
 import type { IApproval, IToolCall } from '../../api/protocol';
@@ -8,16 +8,16 @@ import { shortValue } from '../../ui/text/signature';
 import type { ISignature } from '../../ui/text/signature';
 import { label } from '../../ui/text/visibleText';
 
-/** Arguments that stand in columns; of more, each row is one line. */
+/** The maximum number of arguments in columns; if there are more, each row is one line. */
 const MAX_COLUMNS = 4;
 
-/** Characters of a value that a table shows. */
+/** The number of characters of a value that a table shows. */
 const MAX_CELL = 200;
 
-/** The part of all rows that must have a value before another one is marked. */
+/** The fraction of rows that must share a value so that other values are marked. */
 const USUAL_PART = 2 / 3;
 
-/** An entry of the list: one request, or all of one tool. */
+/** An entry of the list: one request, or all requests of one tool. */
 export interface IPendingItem {
   /** The request's id, or the tool's key. */
   key: string;
@@ -28,7 +28,7 @@ export interface IPendingItem {
 /** An argument in which rows differ. */
 export interface IColumn {
   name: string;
-  /** What almost all rows have, as JSON; `null` if there is no such value. */
+  /** The value of almost all rows, as JSON; `null` if there is none. */
   usual: string | null;
 }
 
@@ -39,7 +39,7 @@ export interface ITableLayout {
   columns: readonly IColumn[];
 }
 
-/** What requests in one table have in common: all that its head says of them. */
+/** What the requests in a table have in common: everything that its header says about them. */
 export const toolKey = once(({ call, tool }) =>
   JSON.stringify([
     call.server,
@@ -50,13 +50,13 @@ export const toolKey = once(({ call, tool }) =>
   ])
 );
 
-/** What tells the cell that a request came from from others. */
+/** Identifies the cell from which a request came. */
 export function cellKey({ kernel_id, cell_id }: IToolCall): string {
   return JSON.stringify([kernel_id, cell_id]);
 }
 
 /**
- * Put requests of one tool together, in the place of the oldest of them.
+ * Group requests of one tool, at the position of the oldest of them.
  *
  * What was a table stays one while something is in it, so that nothing changes its form under a pointer; `isAlone` says
  * of a request that it stays a card, because a form is open on it.
@@ -91,7 +91,7 @@ export function itemsOf(
   return items;
 }
 
-/** Divide the arguments of rows into those that are the same and those that differ. */
+/** Divide the arguments of rows into equal and different ones. */
 export function layoutOf(approvals: readonly IApproval[]): ITableLayout {
   const values = new Map<string, Map<string, number>>();
   for (const { call } of approvals) {
@@ -122,7 +122,7 @@ export function hasColumns({ columns }: ITableLayout): boolean {
   return columns.length <= MAX_COLUMNS;
 }
 
-/** Arguments of a row in one line, where there are too many for columns. */
+/** The arguments of a row in one line, if there are too many for columns. */
 export function lineOf(
   approval: IApproval,
   columns: readonly IColumn[]
@@ -134,14 +134,14 @@ export function lineOf(
     .join(', ');
 }
 
-/** The value in one place of the table; `null` if the call does not have the argument. */
+/** The value in a cell of the table; `null` if the call does not have the argument. */
 export function cellOf({ call }: IApproval, name: string): ISignature | null {
   return Object.hasOwn(call.arguments, name)
     ? shortValue(name, call.arguments[name], MAX_CELL)
     : null;
 }
 
-/** Whether a place of the table differs from what almost all rows have there. */
+/** Whether a cell of the table differs from the value of almost all rows. */
 export function isUnusual({ call }: IApproval, column: IColumn): boolean {
   const text = Object.hasOwn(call.arguments, column.name)
     ? stringify(call.arguments[column.name])
@@ -149,7 +149,7 @@ export function isUnusual({ call }: IApproval, column: IColumn): boolean {
   return column.usual !== null && text !== column.usual;
 }
 
-/** Whether a table shows all that a person has to see of a request. */
+/** Whether a table shows everything that a person must see of a request. */
 export const isWhollyShown = once(
   ({ call }) =>
     !call.omitted &&
@@ -160,7 +160,7 @@ export const isWhollyShown = once(
     )
 );
 
-/** Find out something of a request once: a table of a thousand asks for it at each change. */
+/** Compute something about a request once: a table of a thousand rows needs it at each change. */
 function once<T>(find: (approval: IApproval) => T): (approval: IApproval) => T {
   const found = new WeakMap<IApproval, { value: T }>();
   return approval => {

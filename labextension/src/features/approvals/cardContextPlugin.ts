@@ -19,7 +19,7 @@ import { languageOf } from '../../ui/text/language';
 import { reviewerNames } from '../../ui/text/reviewers';
 import { MAKE_RULE } from '../rules/makeRule';
 
-/** Provides what every view of requests needs. */
+/** Provides the context that every view of requests needs. */
 export const cardContextPlugin: JupyterFrontEndPlugin<ICardContext> = {
   id: 'jupyter-agentbox:card-context',
   description: 'Provides what every view of approval requests needs.',

@@ -1,5 +1,5 @@
 /**
- * Notifications of the desktop for a person who is not at the page. They show a request, and never decide it.
+ * Desktop notifications for a person who is not looking at the page. They show a request, and never decide it.
  */
 import { Notification as Toast } from '@jupyterlab/apputils';
 import type { TranslationBundle } from '@jupyterlab/translation';
@@ -11,35 +11,35 @@ import type { IApproval } from '../../api/protocol';
 import type { IApprovalModel, IOrigins } from '../../internalTokens';
 import { label } from '../../ui/text/visibleText';
 
-/** Milliseconds before its end at which a request is told of again. */
+/** Milliseconds before a request expires at which there is another notification. */
 const SHORTLY = 120_000;
 
-/** Milliseconds between two looks at what ends shortly. */
+/** Milliseconds between two checks for requests that expire soon. */
 const LOOK_INTERVAL = 5000;
 
-/** All pages of a browser share one notification: the newer one takes the place of the older. */
+/** All pages of a browser share one notification: a newer one replaces the older. */
 const TAG = 'jupyter-agentbox';
 
-/** What `DesktopNotifier` needs. */
+/** The dependencies of `DesktopNotifier`. */
 export interface IDesktopNotifierOptions {
   model: Pick<IApprovalModel, 'arrived' | 'changed' | 'now' | 'pending'>;
   origins: Pick<IOrigins, 'describe'>;
   /** Move the focus to a request. */
   show: (approval: IApproval) => void;
-  /** By then JupyterLab knows whether the person wants to be disturbed. */
+  /** Resolves when JupyterLab knows whether the person wants to be disturbed. */
   restored: Promise<void>;
   trans: TranslationBundle;
 }
 
-/** The notification of requests, and what it says. */
+/** The notification of requests, and its content. */
 interface ITold {
   shown: Notification;
   approvals: readonly IApproval[];
-  /** Whether it says that they end shortly. */
+  /** Whether it says that they expire soon. */
   isLast: boolean;
 }
 
-/** Keeps one notification for all requests that wait. */
+/** Keeps one notification for all pending requests. */
 export class DesktopNotifier implements IDisposable {
   constructor(private readonly _options: IDesktopNotifierOptions) {
     const { model } = _options;
@@ -85,7 +85,7 @@ export class DesktopNotifier implements IDisposable {
     this._close();
   }
 
-  /** Offer to ask for the permission: once, and not to who does not want to be disturbed, which is known by then. */
+  /** Offer to ask for the permission: once, and not to a person who does not want to be disturbed. */
   private _offerPermission(): void {
     void this._options.restored.then(() => {
       if (
@@ -139,7 +139,7 @@ export class DesktopNotifier implements IDisposable {
     this._correct();
   }
 
-  /** Let the notification speak of nothing that was decided meanwhile, or that waits longer than it says. */
+  /** Remove from the notification what was decided meanwhile, or what waits longer than it says. */
   private _correct(): void {
     const { _ofRequests: present } = this;
     if (!present || present.shown !== this._shown) {
@@ -157,7 +157,7 @@ export class DesktopNotifier implements IDisposable {
     }
   }
 
-  /** Tell once more of what ends shortly; again if it was let wait longer, and only now if nobody was to be told before. */
+  /** Notify once more of requests that expire soon, and again after their time was extended. */
   private _look(): void {
     const { model } = this._options;
     const soon = model.pending.filter(
@@ -172,7 +172,7 @@ export class DesktopNotifier implements IDisposable {
     }
   }
 
-  /** Tell of requests; says whether that could be seen. */
+  /** Notify of requests; return whether the notification could be seen. */
   private _notify(
     approvals: readonly IApproval[],
     isLast: boolean,
@@ -197,8 +197,8 @@ export class DesktopNotifier implements IDisposable {
    * Show a notification, if the person wants them and is not at the page; a click on it comes back to the page.
    *
    * @param title - Its title.
-   * @param body - What stands under it.
-   * @param show - What a click on it shows.
+   * @param body - The text below it.
+   * @param show - Called on a click, to show what it is about.
    * @param isSilent - Whether it only says what another one said, and so makes no sound.
    */
   tell(
@@ -248,7 +248,7 @@ export class DesktopNotifier implements IDisposable {
         );
   }
 
-  /** Untrusted names, short and plain: what the desktop makes of them is not known. */
+  /** Untrusted names, short and without markup, because it is unknown how the desktop renders them. */
   private _body(approval: IApproval): string {
     const { origins, trans } = this._options;
     return trans.__(
@@ -270,11 +270,11 @@ export class DesktopNotifier implements IDisposable {
   private _ofRequests: ITold | null = null;
   private _shown: Notification | null = null;
   private readonly _timer: number;
-  /** The requests of whose end was told, and that end. */
+  /** The requests whose expiry was notified, with its time. */
   private readonly _told = new Map<string, string | null>();
 }
 
-/** When each request ends, by its id. */
+/** The expiry time of each request, by its id. */
 function endsOf(approvals: readonly IApproval[]): Map<string, string | null> {
   return new Map(approvals.map(({ id, expires_at }) => [id, expires_at]));
 }

@@ -1,5 +1,5 @@
 /**
- * Puts a notebook's active cell, and the focus, back to where they were before a person answered at a card.
+ * Restores a notebook's active cell and the focus after a person has answered at a card.
  *
  * A click on a card, or a key that moves the focus to it, makes the cell above it the active one. Left like that, the
  * Shift+Enter that follows a decision would run the cell with the tool call again, and not the cell after it.
@@ -18,14 +18,14 @@ import { CARD_LEFT } from '../../ui/card/cardLeft';
 /** A card of a request, or of an output that was blocked. */
 const CARD_IN_OUTPUT = '.jp-AgentBox-output .jp-AgentBox-card';
 
-/** Where the person was. */
+/** The person's previous position. */
 interface IPlace {
   notebook: Notebook;
   cell: Cell;
   mode: NotebookMode;
 }
 
-/** Knows where a person was before they went to a card. It lives as long as the page. */
+/** Remembers where a person was before they went to a card. It lives as long as the page. */
 export class FocusRestorer {
   constructor(
     private readonly _notebooks: IWidgetTracker<NotebookPanel> | null,
@@ -39,7 +39,7 @@ export class FocusRestorer {
     window.addEventListener(CARD_LEFT, this._onCardLeft);
   }
 
-  /** Leave a card that was decided; not before a key is up that might repeat itself elsewhere. */
+  /** Leave a decided card, but not before the pressed key is released, which might repeat elsewhere. */
   leave(card: HTMLElement): void {
     if (this._heldKey === null) {
       this._restore(card);
@@ -71,7 +71,7 @@ export class FocusRestorer {
     }
   }
 
-  /** Remember the place, unless the person came from another card: then it is known. */
+  /** Remember the position, unless the person came from another card: then it is already known. */
   private _come(node: EventTarget | null): void {
     if (!(node instanceof Element)) {
       return;

@@ -1,15 +1,15 @@
 /**
- * Keeps in view what comes next under a cell in which a person has just answered.
+ * Scrolls to what comes next under a cell in which a person has just answered.
  *
  * Code that was allowed puts out what it puts out, and the next request of the same cell may come below the edge of the
  * window. Until the person does anything else, that request is brought into view; where none waits, the agent's answer is.
  */
 
-/** What comes next, the last of them last. */
+/** The elements that come next, in document order. */
 const WAITING = ".jp-AgentBox-output .jp-AgentBox-card[data-status='pending']";
 const ANSWER = '.jp-AgentBox-message.jp-mod-final';
 
-/** What a person does who looks for themselves. */
+/** The events of a person who scrolls or navigates themselves. */
 const OTHER_DEEDS = ['pointerdown', 'wheel', 'keydown', 'touchstart'] as const;
 
 /** Follows one cell at a time. It lives as long as the page. */
@@ -23,7 +23,7 @@ export class Follower {
     });
   }
 
-  /** Follow what comes under the cell that a card is in, which was answered. */
+  /** Follow what appears under the cell of a card that was answered. */
   follow(card: HTMLElement): void {
     this._stop();
     const cell = card.closest<HTMLElement>('.jp-Cell');
@@ -44,7 +44,7 @@ export class Follower {
   private _observer: ResizeObserver | null = null;
 }
 
-/** Bring into view what comes next; of what is longer than the window, the beginning. */
+/** Scroll to what comes next, or to its beginning if it is longer than the window. */
 function reveal(cell: HTMLElement): void {
   const next = [WAITING, ANSWER]
     .map(found => [...cell.querySelectorAll<HTMLElement>(found)].pop())

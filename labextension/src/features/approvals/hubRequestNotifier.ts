@@ -1,5 +1,5 @@
 /**
- * Notifies of requests that wait at the Hub service while the panel is closed: one notification for all.
+ * Notifies of pending requests at the Hub service while the panel is closed: one notification for all.
  */
 import type { TranslationBundle } from '@jupyterlab/translation';
 
@@ -9,17 +9,17 @@ import { label } from '../../ui/text/visibleText';
 import type { DesktopNotifier } from './desktopNotifier';
 import { StandingNotifier } from '../../integrations/standingNotifier';
 
-/** What `HubRequestNotifier` needs. */
+/** The dependencies of `HubRequestNotifier`. */
 export interface IHubRequestNotifierOptions {
   hub: Pick<IHubRequestsModel, 'changed' | 'list'>;
   panel: Pick<IApprovalPanel, 'isVisible' | 'open'>;
   desktop: Pick<DesktopNotifier, 'tell'>;
-  /** Until the page is as it was left, the panel is not yet open. */
+  /** Until the layout is restored, the panel is not open yet. */
   restored: Promise<void>;
   trans: TranslationBundle;
 }
 
-/** Keeps one notification for all requests that a person has not come to see. */
+/** Keeps one notification for all requests that a person has not seen yet. */
 export class HubRequestNotifier extends StandingNotifier {
   constructor(private readonly _options: IHubRequestNotifierOptions) {
     const { hub, panel, trans } = _options;
@@ -62,7 +62,7 @@ export class HubRequestNotifier extends StandingNotifier {
     this.look();
   }
 
-  /** What a person has come to see needs no notification any more. */
+  /** What a person has seen needs no notification any more. */
   protected look(): void {
     if (this._options.panel.isVisible) {
       this._unseen.clear();

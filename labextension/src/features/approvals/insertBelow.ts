@@ -1,9 +1,9 @@
 /**
- * Inserts a cell below the one that an output belongs to.
+ * Inserts a cell below the cell of an output.
  */
 import type { INotebookTracker } from '@jupyterlab/notebook';
 
-/** Insert a code cell below the one that a node is in, and make it the active one. Nothing is run. */
+/** Insert a code cell below the cell that contains a node, and make it the active cell. Nothing is run. */
 export function insertBelow(
   notebooks: INotebookTracker | null,
   node: HTMLElement,

@@ -21,7 +21,7 @@ import {
   IQuestionsModel
 } from '../../internalTokens';
 
-/** The plugin that has JupyterLab's *Do Not Disturb*. */
+/** The plugin with JupyterLab's *Do Not Disturb* setting. */
 const JUPYTERLAB_NOTIFICATIONS = '@jupyterlab/apputils-extension:notification';
 
 /** Notifies of requests whose cell is out of view. */

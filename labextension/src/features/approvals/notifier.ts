@@ -15,17 +15,17 @@ import { label } from '../../ui/text/visibleText';
 import { RENDER_TIME } from '../../integrations/standingNotification';
 import { StandingNotifier } from '../../integrations/standingNotifier';
 
-/** What `Notifier` needs. */
+/** The dependencies of `Notifier`. */
 export interface INotifierOptions {
   model: IApprovalModel;
   origins: IOrigins;
   panel: IApprovalPanel;
-  /** Until the page has its notebooks back, everything is out of view. */
+  /** Until the page has restored its notebooks, everything is out of view. */
   restored: Promise<void>;
   trans: TranslationBundle;
 }
 
-/** Keeps one notification for all requests that wait out of view. */
+/** Keeps one notification for all pending requests out of view. */
 export class Notifier extends StandingNotifier {
   constructor(private readonly _options: INotifierOptions) {
     const { trans } = _options;
@@ -57,7 +57,7 @@ export class Notifier extends StandingNotifier {
     this._show();
   }
 
-  /** What a person has come to see needs no notification any more; nor what the server lost. */
+  /** What a person has seen, or the server has lost, needs no notification any more. */
   protected look(): void {
     for (const [id, approval] of this._waiting) {
       if (!this._isPending(id) || this._isInView(approval)) {
@@ -71,7 +71,7 @@ export class Notifier extends StandingNotifier {
     return this._options.model.get(id).approval?.status === 'pending';
   }
 
-  /** The panel has them all, and a notification would lie over its buttons. */
+  /** The panel shows all of them, and a notification would cover its buttons. */
   private _isInView(approval: IApproval): boolean {
     const { origins, panel } = this._options;
     return panel.isVisible || origins.isInView(approval);
@@ -116,7 +116,7 @@ export class Notifier extends StandingNotifier {
     }
   }
 
-  /** Go to a request's card under its cell; where that is not to be seen, to the one in the panel. */
+  /** Go to a request's card under its cell; if that is not visible, to the card in the panel. */
   private async _reveal(only: IApproval): Promise<void> {
     const { origins, panel } = this._options;
     if (!(await origins.reveal(only))) {

@@ -10,7 +10,7 @@ import { IAgentBoxPanel } from '../../tokens';
 import { ApprovalPanel } from './approvalPanel';
 import { PendingSection } from './PendingSection';
 
-/** Adds the requests that wait to the side panel. */
+/** Adds the pending requests to the side panel. */
 export const panelPlugin: JupyterFrontEndPlugin<IApprovalPanel> = {
   id: 'jupyter-agentbox:panel',
   description: 'Shows approval requests in the side panel.',

@@ -1,5 +1,5 @@
 /**
- * What other extensions see of the requests.
+ * The requests, as other extensions see them.
  */
 import type { IDisposable } from '@lumino/disposable';
 import { Signal } from '@lumino/signaling';
@@ -9,7 +9,7 @@ import type { IApproval } from '../../api/protocol';
 import type { IApprovalModel } from '../../internalTokens';
 import type { IApprovals, IApprovalSummary } from '../../tokens';
 
-/** See `IApprovals`. It hands out copies: what a card shows is in no other extension's hands. */
+/** See `IApprovals`. It returns copies: no other extension can change what a card shows. */
 export class PublicApprovals implements IApprovals, IDisposable {
   readonly #model: IApprovalModel;
 

@@ -1,5 +1,5 @@
 /**
- * Notifies of what MCP servers ask while the card of the question is out of view: one notification for all.
+ * Notifies of MCP servers' questions whose cards are out of view: one notification for all.
  */
 import type { TranslationBundle } from '@jupyterlab/translation';
 import type { IDisposable } from '@lumino/disposable';
@@ -19,23 +19,23 @@ import {
 } from '../../integrations/standingNotification';
 import { StandingNotifier } from '../../integrations/standingNotifier';
 
-/** What `QuestionNotifier` needs. */
+/** The dependencies of `QuestionNotifier`. */
 export interface IQuestionNotifierOptions {
   questions: IQuestionsModel;
   model: IApprovalModel;
   origins: Pick<IOrigins, 'describe' | 'isInView'>;
   panel: Pick<IApprovalPanel, 'isVisible' | 'open'>;
   desktop: Pick<DesktopNotifier, 'tell'>;
-  /** Until the page has its notebooks back, everything is out of view. */
+  /** Until the page has restored its notebooks, everything is out of view. */
   restored: Promise<void>;
   trans: TranslationBundle;
 }
 
-/** A question that is open, with its call, which the store keeps meanwhile. */
+/** An open question, with its call, which the store keeps meanwhile. */
 interface IOpenQuestion {
   question: IQuestion;
   tracking: IDisposable;
-  /** Whether the notification speaks of it. */
+  /** Whether the notification mentions it. */
   isTold: boolean;
 }
 
@@ -117,7 +117,7 @@ export class QuestionNotifier extends StandingNotifier {
     }
   }
 
-  /** What a person has come to see needs no notification any more. */
+  /** What a person has seen needs no notification any more. */
   protected look(): void {
     for (const one of this._told()) {
       one.isTold = !this._isInView(one.question);

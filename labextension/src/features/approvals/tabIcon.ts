@@ -5,10 +5,10 @@ import type { IDisposable } from '@lumino/disposable';
 
 const CLASS = 'jp-AgentBox-tabIcon';
 const SIZE = 32;
-/** Orange that stands out from light and from dark tabs. */
+/** An orange that stands out from light and dark tabs. */
 const COLOR = '#f57c00';
 
-/** An icon of its own beside the application's, which it leaves as it is. */
+/** A separate icon beside the application's, which is not changed. */
 export class TabIcon implements IDisposable {
   constructor() {
     this._observer = new MutationObserver(() => {
@@ -25,7 +25,7 @@ export class TabIcon implements IDisposable {
     this._isDisposed = true;
   }
 
-  /** Show the dot, or the application's icon alone. */
+  /** Show the dot, or only the application's icon. */
   setMarked(isMarked: boolean): void {
     if (isMarked === (this._link !== null) || this._isDisposed) {
       return;
@@ -85,7 +85,7 @@ export class TabIcon implements IDisposable {
   private _source: string | null = null;
 }
 
-/** The picture with a dot in its corner; `null` where the browser does not let it be drawn. */
+/** The icon with a dot in its corner; `null` if the browser does not allow drawing it. */
 function withDot(image: HTMLImageElement): string | null {
   const canvas = document.createElement('canvas');
   canvas.width = canvas.height = SIZE;

@@ -1,10 +1,10 @@
 /**
- * What stands in a table of requests, from top to bottom, and which of it the keyboard leads to.
+ * The entries of a table of requests, from top to bottom, and which of them the keyboard reaches.
  */
 import type { IApproval } from '../../api/protocol';
 import { cellKey } from './batches';
 
-/** Rows by the cell that they come from. */
+/** Rows by the cell from which they come. */
 export function byCell(
   approvals: readonly IApproval[]
 ): [string, IApproval[]][] {
@@ -21,7 +21,7 @@ export function byCell(
   return [...cells];
 }
 
-/** What stands in the table below its heads: rows, and what is above those of a cell where they come from several. */
+/** The entries below the table's header: rows, and headings of cells if the rows come from several. */
 export interface ITableEntry {
   key: string;
   /** The request of a row. */
@@ -39,7 +39,7 @@ export function entriesOf(
   ]);
 }
 
-/** The rows that a key leads to: Tab, the arrows, Home and End. */
+/** The rows that Tab, the arrows, Home and End reach. */
 export function reachable(
   pending: readonly IApproval[],
   current: string | null

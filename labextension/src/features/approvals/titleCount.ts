@@ -1,5 +1,5 @@
 /**
- * Shows in the browser's tab how much waits for an answer: a number before the title, and a dot on the icon.
+ * Shows in the browser's tab how much is pending: a number before the title, and a dot on the icon.
  */
 import type { IDisposable } from '@lumino/disposable';
 import { Signal } from '@lumino/signaling';
@@ -11,14 +11,14 @@ import type {
 } from '../../internalTokens';
 import { TabIcon } from './tabIcon';
 
-/** What is counted: requests, those at the Hub service, and questions of servers, where the page has them. */
+/** What is counted: requests, requests at the Hub service, and servers' questions, if the page has them. */
 export interface ICounted {
   model: Pick<IApprovalModel, 'changed' | 'pending'>;
   hub: Pick<IHubRequestsModel, 'changed' | 'list'>;
   questions: Pick<IQuestionsModel, 'changed' | 'questions'> | null;
 }
 
-/** Keeps the number before whatever title the application gives the page, and takes it away in the end. */
+/** Keeps the number before any title that the application sets, and removes it in the end. */
 export class TitleCount implements IDisposable {
   constructor(
     private readonly _counted: ICounted,
@@ -74,7 +74,7 @@ export class TitleCount implements IDisposable {
       : title;
   }
 
-  /** The application gave the page another title. */
+  /** The application has set another title. */
   private readonly _onTitle = (): void => {
     if (!document.title.startsWith(this._prefix)) {
       this._show();

@@ -1,5 +1,5 @@
 /**
- * Keeps the requests up to date: by events, when the page is looked at again, and by a slow poll should events fail.
+ * Keeps the requests up to date: by events, when the page becomes visible again, and by a slow poll in case events fail.
  */
 import type { Event } from '@jupyterlab/services';
 import { DisposableSet } from '@lumino/disposable';
@@ -13,16 +13,16 @@ import type { PageUser } from '../../integrations/pageReturn';
 import type { ApprovalModel } from '../../model/approvals';
 import type { Connection } from '../../internalTokens';
 
-/** Milliseconds between two polls while some request waits or runs. */
+/** Milliseconds between two polls while any request is pending or running. */
 const BUSY_INTERVAL = 5_000;
 
-/** Milliseconds between two polls while nothing is going on. */
+/** Milliseconds between two polls otherwise. */
 const IDLE_INTERVAL = 10_000;
 
-/** Milliseconds between two polls of a server that has no extension. */
+/** Milliseconds between two polls of a server without the extension. */
 const ABSENT_INTERVAL = 300_000;
 
-/** What a failed question leaves. */
+/** Handles a failed poll. */
 const FAILURES: readonly Connection[] = ['unreachable', 'forbidden', 'failing'];
 
 /** Connects events, visibility and a poll to the model of all requests. */

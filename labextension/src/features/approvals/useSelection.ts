@@ -1,25 +1,25 @@
 /**
- * Which rows of a table are selected, and which one the keyboard is at.
+ * The selected rows of a table, and the row with the keyboard's focus.
  */
 import React from 'react';
 
-/** The selection of a table, and the ways to change it. */
+/** The selection of a table, and functions that change it. */
 export interface ISelection {
   readonly selected: ReadonlySet<string>;
-  /** The row that Tab leads to. */
+  /** The row that Tab reaches. */
   readonly current: string | null;
-  /** Select a row or take it out. */
+  /** Select or deselect a row. */
   toggle: (id: string) => void;
   /** Select the rows from the last one that was toggled, or else from the current one. */
   extendTo: (id: string) => void;
   /** Make a row the current one. */
   moveTo: (id: string) => void;
-  /** Select rows, as far as they can be, or take them out. */
+  /** Select rows as far as possible, or deselect them. */
   setAll: (ids: readonly string[], isSelected: boolean) => void;
 }
 
 /**
- * Keep a selection of rows; `order` has those that can be selected, from top to bottom.
+ * Keep a selection of rows; `order` contains the selectable ones, from top to bottom.
  *
  * The functions stay the same, so that a row that did not change is not rendered again.
  */
@@ -30,7 +30,7 @@ export function useSelection(order: readonly string[]): ISelection {
   const [current, setCurrent] = React.useState<string | null>(null);
   const rows = React.useRef(order);
   rows.current = order;
-  /** Where an extension began, and what was selected then. */
+  /** Where an extension of the selection began, and what was selected then. */
   const anchor = React.useRef<{ id: string; base: ReadonlySet<string> } | null>(
     null
   );

@@ -1,5 +1,5 @@
 /**
- * The lasting answers that hold: what each is for, who gave it, how often it answered, and a button that takes it back.
+ * The grants in force: the scope of each, who gave it, how often it was used, and a button that revokes it.
  */
 import React from 'react';
 

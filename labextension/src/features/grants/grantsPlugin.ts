@@ -14,7 +14,7 @@ import {
 } from '../../internalTokens';
 import { GrantsModel } from '../../model/grants';
 
-/** Provides the model of lasting answers, and keeps it up to date. */
+/** Provides the model of grants, and keeps it up to date. */
 export const grantsPlugin: JupyterFrontEndPlugin<IGrantsModel> = {
   id: 'jupyter-agentbox:grants',
   description: 'Provides the model of lasting answers.',

@@ -11,7 +11,7 @@ import { Section } from '../../ui/components/Section';
 import { CardProvider } from '../../ui/context';
 import { GrantList } from './GrantList';
 
-/** Adds the lasting answers to the side panel while there are some. */
+/** Adds the grants to the side panel while there are any. */
 export const grantsSectionPlugin: JupyterFrontEndPlugin<void> = {
   id: 'jupyter-agentbox:grants-section',
   description: 'Shows the lasting answers in the side panel.',

@@ -1,5 +1,5 @@
 /**
- * The requests that are final.
+ * The final requests.
  */
 import React from 'react';
 
@@ -53,7 +53,7 @@ export function HistoryList(props: IHistoryListProps): JSX.Element {
   );
 }
 
-/** What is under way, or failed; else, what there is more. */
+/** The request in progress, its failure, or what else there is. */
 function Foot({ history }: IHistoryListProps): JSX.Element {
   const trans = useTrans();
   const { hasMore, state } = history;

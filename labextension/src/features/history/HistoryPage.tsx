@@ -1,5 +1,5 @@
 /**
- * The page of all calls: filters, a table with a line for each, and the card of the one that is open.
+ * The page of all calls: filters, a table with a line for each, and the cards of opened ones.
  */
 import React from 'react';
 
@@ -12,7 +12,7 @@ import { HistoryTable } from './HistoryTable';
 import { LoadFailure } from './LoadFailure';
 import { localeOf } from '../../ui/text/language';
 
-/** Milliseconds without a key after which what was typed is searched for. */
+/** Milliseconds after the last key until a search begins. */
 const TYPING = 300;
 
 export interface IHistoryPageProps {
@@ -179,7 +179,7 @@ interface ITextFilterProps {
   isWide?: boolean;
 }
 
-/** A field whose text is searched for once nobody types any more. */
+/** A field whose text is searched for when typing stops. */
 function TextFilter(props: ITextFilterProps): JSX.Element {
   const { name, value, onChange, choices } = props;
   const [text, setText] = React.useState(value);
@@ -218,7 +218,7 @@ function TextFilter(props: ITextFilterProps): JSX.Element {
   );
 }
 
-/** Names that the server knows the loaded reviewers by, as people write them. */
+/** The names by which the server knows the loaded reviewers, as people write them. */
 function whoOf(log: AuditLogModel): string[] {
   const names = log.records.flatMap(({ decision }) =>
     decision ? [decision.reviewer_name || decision.reviewer] : []

@@ -1,5 +1,5 @@
 /**
- * Calls in a table: a line for each under its day, and the card of those that a person opened.
+ * Calls in a table: a line for each under its day, and the cards of opened ones.
  */
 import type { TranslationBundle } from '@jupyterlab/translation';
 import React from 'react';
@@ -12,7 +12,7 @@ import type { NameOf } from '../../ui/text/reviewers';
 import { label } from '../../ui/text/visibleText';
 import { localeOf } from '../../ui/text/language';
 
-/** Characters of a call that its line shows; its card shows all. */
+/** The number of characters of a call that its line shows; its card shows all of it. */
 const MAX_CALL = 400;
 const COLUMNS = 6;
 
@@ -113,7 +113,7 @@ function Row({ record }: { record: IAuditRecord }): JSX.Element {
   );
 }
 
-/** What is not to be seen from the call itself: that a person edited it, and that its server asked something. */
+/** What the call itself does not show: that a person edited it, and that its server asked something. */
 function Marks({ record }: { record: IAuditRecord }): JSX.Element {
   const trans = useTrans();
   const { decision, outcome } = record;
@@ -154,7 +154,7 @@ function Mark({ text, explanation }: IMarkProps): JSX.Element {
   );
 }
 
-/** The records of each day, in their order. */
+/** The records of each day, in order. */
 function byDay(
   records: readonly IAuditRecord[],
   trans: TranslationBundle
@@ -185,7 +185,7 @@ function whoOf(
   return rule ? trans.__('the rule “%1”', label(rule, 60)) : trans.__('a rule');
 }
 
-/** What was decided, and what became of the call, in a word or two. */
+/** The decision and the outcome, in a word or two. */
 function resultOf(
   record: IAuditRecord,
   trans: TranslationBundle

@@ -1,5 +1,5 @@
 /**
- * What stands in the place of calls that could not be loaded.
+ * Replaces calls that could not be loaded.
  */
 import React from 'react';
 

@@ -12,7 +12,7 @@ import {
 } from '../../internalTokens';
 import { HistoryModel } from '../../model/history';
 
-/** Provides the model of the requests that are final. */
+/** Provides the model of the final requests. */
 export const historyPlugin: JupyterFrontEndPlugin<IHistoryModel> = {
   id: 'jupyter-agentbox:history',
   description: 'Provides the model of past approval requests.',

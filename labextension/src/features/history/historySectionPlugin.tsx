@@ -11,7 +11,7 @@ import { CardProvider } from '../../ui/context';
 import { HistoryList } from './HistoryList';
 import { OPEN_HISTORY } from './openHistory';
 
-/** Adds the requests that are final to the side panel. */
+/** Adds the final requests to the side panel. */
 export const historySectionPlugin: JupyterFrontEndPlugin<void> = {
   id: 'jupyter-agentbox:history-section',
   description: 'Shows past approval requests in the side panel.',

@@ -1,5 +1,5 @@
 /**
- * What waits at the Hub service for the user: who asks for what, and a button that opens the service's page of it.
+ * The requests at the Hub service that the user can decide, each with a button that opens the service's page.
  *
  * Nothing is decided here. This page is that of the user's own server; the service takes an answer from its own page only.
  */

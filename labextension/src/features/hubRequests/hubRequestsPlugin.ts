@@ -10,7 +10,7 @@ import { IAgentBoxClient, IHubRequestsModel } from '../../internalTokens';
 import { HubRequestsModel } from '../../model/hubRequests';
 import { HubRequestsUpdater } from './updater';
 
-/** Provides what waits at the Hub service, and keeps it up to date; where there is none, nobody is asked. */
+/** Provides the requests at the Hub service, and keeps them up to date; without a service, it fetches nothing. */
 export const hubRequestsPlugin: JupyterFrontEndPlugin<IHubRequestsModel> = {
   id: 'jupyter-agentbox:hub-requests',
   description: 'Provides the model of what waits at the Hub service.',

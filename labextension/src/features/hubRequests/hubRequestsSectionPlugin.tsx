@@ -11,7 +11,7 @@ import { Section } from '../../ui/components/Section';
 import { CardProvider } from '../../ui/context';
 import { HubRequestList } from './HubRequestList';
 
-/** Adds what waits at the Hub service to the side panel while something does, or that is not known. */
+/** Adds the requests at the Hub service to the side panel while there are any, or while that is unknown. */
 export const hubRequestsSectionPlugin: JupyterFrontEndPlugin<void> = {
   id: 'jupyter-agentbox:hub-requests-section',
   description: 'Shows what waits at the Hub service in the side panel.',

@@ -1,5 +1,5 @@
 /**
- * Keeps what waits at the Hub service up to date.
+ * Keeps the requests at the Hub service up to date.
  */
 import { PagePoll } from '../../integrations/pagePoll';
 import type { PageUser } from '../../integrations/pageReturn';
@@ -8,7 +8,7 @@ import type { HubRequestsModel } from '../../model/hubRequests';
 /** Milliseconds between two polls. */
 const INTERVAL = 15_000;
 
-/** Polls, less and less often also if it is for somebody else: a login that ended, or another user, changes that. */
+/** Polls, less and less often if the requests are somebody else's: the end of a login, or another user, changes that. */
 export class HubRequestsUpdater extends PagePoll {
   constructor(model: Pick<HubRequestsModel, 'refresh'>, user: PageUser) {
     super({

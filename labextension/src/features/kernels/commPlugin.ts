@@ -9,7 +9,7 @@ import { COMM_TARGET } from '../../api/protocol';
 import { KernelWatch } from '../../integrations/sessions';
 
 /**
- * Lets the kernel side's comm be. It is for the server; a page without this target would close it and log an error.
+ * Ignores the kernel side's comm. It is for the server; a page without this target would close it and log an error.
  */
 export const commPlugin: JupyterFrontEndPlugin<void> = {
   id: 'jupyter-agentbox:comm',

@@ -1,5 +1,5 @@
 /**
- * Says why a sandboxed kernel ended: JupyterLab itself says only that it did.
+ * Tells why a sandboxed kernel ended: JupyterLab itself only says that it did.
  */
 import type { Notification, NotificationManager } from '@jupyterlab/apputils';
 import type { TranslationBundle } from '@jupyterlab/translation';
@@ -11,13 +11,13 @@ import type { IKernelEnd } from '../../api/protocol';
 import type { IOrigins, Place } from '../../internalTokens';
 import { label } from '../../ui/text/visibleText';
 
-/** JupyterLab cuts what is longer. */
+/** JupyterLab truncates longer texts. */
 const MAX_LENGTH = 140;
 
-/** Of a notebook's path at least so much is shown. */
+/** The number of characters of a notebook's path that are always shown. */
 const MIN_NAME_LENGTH = 20;
 
-/** What `EndNotifier` needs. */
+/** The dependencies of `EndNotifier`. */
 export interface IEndNotifierOptions {
   model: Pick<KernelEndsModel, 'ended'>;
   origins: Pick<IOrigins, 'describePlace' | 'revealPlace'>;
@@ -25,7 +25,7 @@ export interface IEndNotifierOptions {
   trans: TranslationBundle;
 }
 
-/** Keeps one notification for each kernel, about its last end, until a person closes it. */
+/** Keeps one notification for each kernel about its last end, until a person closes it. */
 export class EndNotifier implements IDisposable {
   constructor(private readonly _options: IEndNotifierOptions) {
     this._options.model.ended.connect(this._onEnded, this);

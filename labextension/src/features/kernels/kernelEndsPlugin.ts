@@ -10,7 +10,7 @@ import { IAgentBoxClient, IEventRouter, IOrigins } from '../../internalTokens';
 import { KernelEndsModel } from '../../model/kernelEnds';
 import { EndNotifier } from './endNotifier';
 
-/** Says why a sandboxed kernel ended. */
+/** Tells why a sandboxed kernel ended. */
 export const kernelEndsPlugin: JupyterFrontEndPlugin<void> = {
   id: 'jupyter-agentbox:kernel-ends',
   description: 'Notifies of sandboxed kernels that ended, and says why.',

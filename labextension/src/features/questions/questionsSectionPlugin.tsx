@@ -11,7 +11,7 @@ import { Section } from '../../ui/components/Section';
 import { CardProvider } from '../../ui/context';
 import { QuestionList } from '../../ui/question/QuestionList';
 
-/** Adds the questions of servers to the side panel while there are some, above the requests. */
+/** Adds the questions of servers to the side panel, above the requests, while there are any. */
 export const questionsSectionPlugin: JupyterFrontEndPlugin<void> = {
   id: 'jupyter-agentbox:questions-section',
   description: 'Shows the questions of MCP servers in the side panel.',

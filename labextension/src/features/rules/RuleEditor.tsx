@@ -1,5 +1,5 @@
 /**
- * A form for one rule, with what it would have made of the history.
+ * A form for one rule, with the effect that it would have had on past calls.
  */
 import type { TranslationBundle } from '@jupyterlab/translation';
 import React from 'react';
@@ -163,7 +163,7 @@ function textOf(value: IJsonObject[string] | undefined): string {
   return value === undefined || value === null ? '' : stringify(value);
 }
 
-/** The rule that the fields say. Throws if the arguments are no JSON object, or the seconds no number. */
+/** The rule in the fields. Throws if the arguments are not a JSON object, or the seconds not a number. */
 function ruleOf(fields: Fields, trans: TranslationBundle): IJsonObject {
   const rule: IJsonObject = {};
   for (const name of NAMES) {
@@ -198,7 +198,7 @@ function valueOf(
   }
 }
 
-/** The value of a text of JSON. Throws with what is wrong if it is another one than is wanted, or none. */
+/** The value of a JSON text. Throws with what is wrong if it is invalid, or not of the expected kind. */
 function checked(
   text: string,
   isWanted: (value: JsonValue) => boolean,
@@ -251,7 +251,7 @@ function Field({ name, value, isLong, onChange }: IFieldProps): JSX.Element {
 interface IChoiceProps<T extends string> extends IFieldProps {
   field?: React.RefObject<HTMLSelectElement>;
   values: readonly T[];
-  /** What a value is called on the page. */
+  /** The name of a value on the page. */
   nameOf: (value: T) => string;
 }
 
@@ -276,7 +276,7 @@ function Choice<T extends string>(props: IChoiceProps<T>): JSX.Element {
   );
 }
 
-/** The rules that a text of JSON has. Throws if it is none. */
+/** The rules in a JSON text. Throws if it is invalid. */
 export function rulesOf(text: string): IJsonObject[] {
   const value = parse(text);
   if (!Array.isArray(value) || !value.every(isObject)) {

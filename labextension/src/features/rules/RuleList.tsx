@@ -1,5 +1,5 @@
 /**
- * The rules in force: the site's to read, the user's to change as forms or as JSON.
+ * The rules in force: the site's, read-only, and the user's, editable as forms or as JSON.
  */
 import React from 'react';
 
@@ -149,7 +149,7 @@ export function RuleList({ rules }: IRuleListProps): JSX.Element {
   );
 }
 
-/** Says what the site's administrator turned off, if anything. */
+/** Says which features the site's administrator turned off, if any. */
 function Locked({ policy }: { policy: IPolicy }): JSX.Element | null {
   const trans = useTrans();
   const texts = [hubPolicyText(policy, trans), ...lockedTexts(policy, trans)];
@@ -246,7 +246,7 @@ function RuleRow({ rule }: { rule: IEffectiveRule }): JSX.Element {
 
 interface IJsonEditorProps {
   policy: IPolicy;
-  /** Replace the rules of the revision from which the text was made: others that came since must not be lost. */
+  /** Replace the revision of the rules from which the text was made: rules added since must not be lost. */
   onSave: (rules: IJsonObject[], revision: string) => Promise<void>;
   onCancel: () => void;
 }
@@ -317,7 +317,7 @@ function JsonEditor(props: IJsonEditorProps): JSX.Element {
   );
 }
 
-/** The rules, each on a line. */
+/** The rules, one per line. */
 function linesOf(rules: readonly IJsonObject[]): string {
   return rules.length === 0
     ? '[]'

@@ -1,2 +1,2 @@
-/** Opens the form of a rule that is made from a request, `{ requestId, effect }`. It writes nothing: agents can run commands. */
+/** Opens the form for a rule made from a request, `{ requestId, effect }`. It writes nothing: agents can run commands. */
 export const MAKE_RULE = 'jupyter-agentbox:make-rule';

@@ -1,5 +1,5 @@
 /**
- * Notifies of files of rules that cannot be used while the rules are not on screen: one notification for all.
+ * Notifies of broken files of rules while the rules are not visible: one notification for all.
  */
 import type { TranslationBundle } from '@jupyterlab/translation';
 
@@ -8,19 +8,19 @@ import { StandingNotifier } from '../../integrations/standingNotifier';
 import type { IRulesModel } from '../../model/rules';
 import { label } from '../../ui/text/visibleText';
 
-/** What `RuleProblemNotifier` needs. */
+/** The dependencies of `RuleProblemNotifier`. */
 export interface IRuleProblemNotifierOptions {
   rules: Pick<IRulesModel, 'changed' | 'policy'>;
-  /** Whether the rules are on screen. */
+  /** Whether the rules are visible. */
   isVisible: () => boolean;
   /** Show the rules and move the focus to them. */
   open: () => void;
-  /** Until the page is as it was left, the panel is not yet open. */
+  /** Until the layout is restored, the panel is not open yet. */
   restored: Promise<void>;
   trans: TranslationBundle;
 }
 
-/** Keeps one notification for all problems that a person has not come to see. */
+/** Keeps one notification for all problems that a person has not seen yet. */
 export class RuleProblemNotifier extends StandingNotifier {
   constructor(private readonly _options: IRuleProblemNotifierOptions) {
     const { open, restored, rules, trans } = _options;
@@ -33,7 +33,7 @@ export class RuleProblemNotifier extends StandingNotifier {
     });
   }
 
-  /** What a person has come to see needs no notification any more, until it was mended and broke again. */
+  /** What a person has seen needs no notification any more, until it is mended and breaks again. */
   protected look(): void {
     const { isVisible, rules } = this._options;
     const problems = new Map(

@@ -9,7 +9,7 @@ import type { Effect, IDryRun, IPolicy } from '../../api/rules';
 import { offText } from '../../ui/text/locks';
 import { label } from '../../ui/text/visibleText';
 
-/** What a rule does. */
+/** The effect of a rule, in words. */
 export function effectText(effect: Effect, trans: TranslationBundle): string {
   const texts: Record<Effect, string> = {
     allow: trans.__('Allow'),
@@ -19,7 +19,7 @@ export function effectText(effect: Effect, trans: TranslationBundle): string {
   return texts[effect] ?? effect;
 }
 
-/** What the site's administrator turned off. */
+/** The features that the site's administrator turned off, in words. */
 export function lockedTexts(
   policy: IPolicy,
   trans: TranslationBundle
@@ -29,7 +29,7 @@ export function lockedTexts(
     .map(([name]) => offText(name, trans));
 }
 
-/** How it stands with the policy that the Hub service sends. */
+/** The state of the Hub service's policy, in words. */
 export function hubPolicyText(
   policy: IPolicy,
   trans: TranslationBundle
@@ -44,7 +44,7 @@ export function hubPolicyText(
     : trans.__('The policy of %1, version %2.', hub, found.version);
 }
 
-/** Which calls a rule is for. */
+/** The calls to which a rule applies, in words. */
 export function ruleText(rule: IJsonObject, trans: TranslationBundle): string {
   const tool = label(`${String(rule['server'])}.${String(rule['tool'])}`, 120);
   const limits = [conditionText(rule, trans), ...placeTexts(rule, trans)];
@@ -84,7 +84,7 @@ function placeTexts(rule: IJsonObject, trans: TranslationBundle): string[] {
   return texts;
 }
 
-/** What a rule would have made of the history. */
+/** The effect that a rule would have had on past calls, in words. */
 export function dryRunText(run: IDryRun, trans: TranslationBundle): string {
   const looked = trans._n(
     'Of the last call it matches %2.',

@@ -18,7 +18,7 @@ import { MAKE_RULE } from './makeRule';
 import { RuleProblemNotifier } from './problemNotifier';
 import { RuleList } from './RuleList';
 
-/** Adds the rules to the side panel, a notification of what is wrong with them, and the command that begins one from a request. */
+/** Adds the rules to the side panel, a notification of their problems, and the command that creates one from a request. */
 export const rulesSectionPlugin: JupyterFrontEndPlugin<void> = {
   id: 'jupyter-agentbox:rules-section',
   description: 'Shows the rules in the side panel.',

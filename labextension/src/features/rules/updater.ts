@@ -1,5 +1,5 @@
 /**
- * Keeps the rules up to date, so that a file that cannot be used any more is noticed whatever the panel shows.
+ * Keeps the rules up to date, so that a broken file is noticed whatever the panel shows.
  */
 import { PagePoll } from '../../integrations/pagePoll';
 import type { PageUser } from '../../integrations/pageReturn';
@@ -8,7 +8,7 @@ import type { RulesModel } from '../../model/rules';
 /** Milliseconds between two polls. */
 const INTERVAL = 30_000;
 
-/** Polls, for no event tells that a file was edited. */
+/** Polls, because there is no event for an edited file. */
 export class RulesUpdater extends PagePoll {
   constructor(model: Pick<RulesModel, 'refresh'>, user: PageUser) {
     super({
