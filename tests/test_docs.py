@@ -1,4 +1,4 @@
-"""Whatever a user can set, call, catch or receive stands in the reference."""
+"""Whatever a user can set, call, catch or receive is in the reference, and the pages' tables are shown as tables."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from jupyter_agentbox.sandbox.provisioner import SandboxProvisioner
 from tests.samples import a_decision, a_request
 
 ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", *sorted(path for path in (ROOT / "docs").rglob("*.md") if "_build" not in path.parts)]
 REFERENCE = {path.stem: path.read_text("utf-8") for path in sorted((ROOT / "docs" / "reference").glob("*.md"))}
 
 
@@ -131,3 +132,11 @@ def test_every_field_of_a_server_is_in_the_reference() -> None:
     assert [name for name in server if f'"{name}"' not in REFERENCE["rest"]] == []
     assert [state.value for state in ServerState if f"`{state.value}`" not in REFERENCE["rest"]] == []
     assert [name for name in ToolDescription(name="t").to_json() if f'"{name}"' not in REFERENCE["rest"]] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_every_row_is_in_a_table(page: Path) -> None:
+    # An empty line ends a table: the rows after it would be shown as text with bars.
+    text = re.sub(r"^```.*?^```", "", page.read_text("utf-8"), flags=re.MULTILINE | re.DOTALL)
+    blocks = [block.splitlines() for block in re.split(r"\n\s*\n", text) if block.startswith("|")]
+    assert [first for first, *rows in blocks if not rows or not re.fullmatch(r"\|[\s:|-]+\|", rows[0])] == []
