@@ -1,5 +1,5 @@
 /**
- * Stands where an output would have run code in the page.
+ * Replaces an output that would have run code in the page.
  */
 import React from 'react';
 
@@ -11,19 +11,19 @@ import { TextBlock, VisibleText } from '../../ui/components/VisibleText';
 export interface IBlockedOutputProps {
   /** What kind of output it is, in words. */
   kind: string;
-  /** What would run, if it is text. */
+  /** The code that would run, if it is text. */
   source?: string;
-  /** Whether the kernel is known to be sandboxed; if not, it is not known what it is. */
+  /** Whether the kernel is known to be sandboxed; otherwise it is unknown what it is. */
   isSandboxed: boolean;
   /** Whether a part of the output is shown below the card. */
   isPartShown?: boolean;
-  /** Whether the output asks for a frame of its own, in which a button is only a picture. */
+  /** Whether the output requests its own frame, in which a button is only a picture. */
   isIsolated?: boolean;
-  /** Whether it stands in a widget, which its kernel lays out. */
+  /** Whether it is inside a widget, whose layout its kernel controls. */
   isInWidget?: boolean;
   /** Show the same card in a dialog, whose button no kernel can cover. */
   onReview?: () => void;
-  /** Run this one output; what it returns rejects with the reason why it cannot be. */
+  /** Run only this output; the result rejects with the reason if that is not possible. */
   onAllow: () => Promise<void>;
 }
 

@@ -1,11 +1,11 @@
 /**
- * What was blocked, in words.
+ * Describes blocked outputs in words.
  */
 import type { TranslationBundle } from '@jupyterlab/translation';
 
 import type { Finding } from './html';
 
-/** The kind of an output of a type that is blocked as a whole. */
+/** The kind of an output whose type is blocked completely. */
 export function describeType(
   mimeType: string,
   trans: TranslationBundle
@@ -21,7 +21,7 @@ export function describeType(
   }
 }
 
-/** The kind of markup, by the first that it could do. */
+/** The kind of markup, by the most powerful thing in it. */
 export function describeFinding(
   finding: Finding,
   trans: TranslationBundle

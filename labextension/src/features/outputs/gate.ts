@@ -1,5 +1,5 @@
 /**
- * Whether the outputs of a notebook, or of a console, may run code in the page.
+ * Decides whether the outputs of a notebook or a console may run code in the page.
  */
 import type { ISessionContext } from '@jupyterlab/apputils';
 import type { Kernel } from '@jupyterlab/services';
@@ -14,32 +14,32 @@ import type { KernelLevels } from './levels';
  */
 export type Verdict = 'open' | 'closed' | 'unknown';
 
-/** What decides about outputs. */
+/** Decides about outputs. */
 export interface IGate {
   readonly verdict: Verdict;
-  /** Whether it is known to whom the outputs belong. */
+  /** Whether it is known to which session the outputs belong. */
   readonly isBound: boolean;
-  /** The verdict about what belongs to no notebook or console, or is not known to. */
+  /** The verdict about outputs that belong to no known notebook or console. */
   readonly elsewhere: Verdict;
-  /** Whether the server said that a kernel was sandboxed. */
+  /** Whether the server has said that a kernel was sandboxed. */
   readonly wasSandboxed: boolean;
   /** Emits when a verdict may have changed. */
   readonly changed: ISignal<IGate, void>;
-  /** Wait until the verdict is not `unknown`. */
+  /** Wait until the verdict is no longer `unknown`. */
   settled(): Promise<void>;
 }
 
-/** The part of a session context that is needed here. */
+/** The part of a session context that is used here. */
 export type GateContext = Pick<
   ISessionContext,
   'isReady' | 'ready' | 'session' | 'kernelChanged' | 'disposed'
 >;
 
-/** Milliseconds before a server that did not say is asked again; twice as many each time, up to the second number. */
+/** Milliseconds before a server that did not answer is asked again; doubled each time, up to the second number. */
 const PAUSE = 2000;
 const LONGEST_PAUSE = 60_000;
 
-/** Milliseconds that the messages of a kernel may wait for the server's word. */
+/** Milliseconds that the messages of a kernel may wait for the server's answer. */
 const PATIENCE = 5000;
 
 function patience(): Promise<'unknown'> {
@@ -80,12 +80,12 @@ export class SessionGate {
     return this._changed;
   }
 
-  /** Whether a sandboxed kernel was here. */
+  /** Whether there was a sandboxed kernel here. */
   get wasSandboxed(): boolean {
     return this._wasSandboxed;
   }
 
-  /** The kernel that is followed. */
+  /** The observed kernel. */
   get kernel(): Kernel.IKernelConnection | null {
     return this._kernel;
   }
@@ -137,9 +137,9 @@ export class SessionGate {
   private _wasSandboxed = false;
 }
 
-/** All sessions of a page: what belongs to none of them is as safe as the least safe of them. */
+/** All sessions of a page: what belongs to none of them is treated like the least safe of them. */
 export class PageGate {
-  /** Follow a session until its context is disposed. */
+  /** Observe a session until its context is disposed. */
   add(session: SessionGate, context: Pick<GateContext, 'disposed'>): void {
     this._sessions.add(session);
     session.changed.connect(this._look, this);
@@ -176,7 +176,7 @@ export class PageGate {
   private _wasSandboxed = false;
 }
 
-/** The gate of one set of renderers: `unknown` until it is bound to the session whose outputs they show. */
+/** The gate of a set of renderers: `unknown` until it is bound to the session whose outputs they show. */
 export class Gate implements IGate {
   constructor(private readonly _page: PageGate) {
     _page.changed.connect(this._emit, this);
@@ -202,7 +202,7 @@ export class Gate implements IGate {
     return this._changed;
   }
 
-  /** A gate for a clone of the renderers; a clone of a notebook's is the notebook's too. */
+  /** A gate for a clone of the renderers; a clone of a notebook's renderers belongs to the notebook, too. */
   clone(): Gate {
     return this.isBound ? this : new Gate(this._page);
   }
@@ -231,7 +231,7 @@ export class Gate implements IGate {
     });
   }
 
-  /** No widget can be shown safely: let no kernel have one but while the gate is open. */
+  /** Widgets cannot be shown safely: allow a kernel to have any only while the gate is open. */
   refuseWidgets(): void {
     const refuse = (): void => {
       const kernel = this._session?.kernel;

@@ -1,5 +1,5 @@
 /**
- * Stands before one renderer and decides what it may render.
+ * Guards a renderer and decides what it may render.
  */
 import {
   RenderedCommon,
@@ -27,10 +27,10 @@ import type { Treatment } from './kinds';
 import { placeCard } from './placed';
 import { originalOf } from './sanitizer';
 
-/** Keeps what an output lays out within the output's own box. */
+/** Keeps the layout of an output within the output's own box. */
 const CONTAINED_CLASS = 'jp-AgentBox-contained';
 
-/** JupyterLab's renderers, of which it is known what they do with data that is not trusted. */
+/** JupyterLab's renderers whose treatment of untrusted data is known. */
 const KNOWN_RENDERERS = [
   RenderedError,
   RenderedHTML,
@@ -41,7 +41,7 @@ const KNOWN_RENDERERS = [
   RenderedText
 ];
 
-/** Our own, which make text of what they are given, and links. */
+/** This extension's own renderers, which show only text and links. */
 const OWN_RENDERERS = new Map<
   string,
   typeof CardRenderer | typeof ItemRenderer
@@ -50,10 +50,10 @@ const OWN_RENDERERS = new Map<
   [ITEM_MIME_TYPE, ItemRenderer]
 ]);
 
-/** Has no class that could be imported; it shows a tree of text. */
+/** A renderer without a class that could be imported; it shows a tree of text. */
 const JSON_MIME_TYPE = 'application/json';
 
-/** Let a renderer render only what the gate lets through. It stays what it is for all others. */
+/** Restrict a renderer to what the gate allows. For all others it is unchanged. */
 export function guardRenderer(
   renderer: IRenderMime.IRenderer,
   mimeType: string,
@@ -65,7 +65,7 @@ export function guardRenderer(
   return renderer;
 }
 
-/** How this renderer's output is treated; a renderer that others put in a known one's place is not known. */
+/** How this renderer's output is treated; a renderer that replaces a known one is unknown. */
 function treat(renderer: IRenderMime.IRenderer, mimeType: string): Treatment {
   const own = OWN_RENDERERS.get(mimeType);
   if (own) {
@@ -101,7 +101,7 @@ class OutputGuard {
     });
   }
 
-  /** What the renderer's `renderModel` is now. */
+  /** The renderer's present `renderModel`. */
   async show(model: IRenderMime.IMimeModel): Promise<void> {
     this._model = model;
     this._removeCard();
@@ -117,14 +117,14 @@ class OutputGuard {
     return this._showRestricted(model);
   }
 
-  /** Let the renderer draw a model. */
+  /** Make the renderer render a model. */
   private _pass(model: IRenderMime.IMimeModel): Promise<void> {
     this._passed = model;
     return this._render(model);
   }
 
   /**
-   * Whether JupyterLab's own rules hold. An output waits for its gate to be bound. What else uses a renderer, such as a
+   * Whether JupyterLab's own rules apply. An output waits for its gate to be bound. Whatever else uses a renderer, such as a
    * viewer of a file, is no output of a kernel, unless it is trusted without a person: the debugger does that with a
    * variable that it was sent, and a help panel with a page that it was sent.
    */
@@ -137,7 +137,7 @@ class OutputGuard {
     );
   }
 
-  /** Whether the person is to be told now that something was blocked. */
+  /** Whether to tell the person now that something was blocked. */
   private _isClosed(): boolean {
     const { isBound, verdict, elsewhere } = this._gate;
     return (isBound ? verdict : elsewhere) === 'closed';
@@ -177,7 +177,7 @@ class OutputGuard {
     }
   }
 
-  /** The text of a Markdown cell comes through here too; JupyterLab trusts it no more than it trusts a file. */
+  /** The text of a Markdown cell also comes through here; JupyterLab trusts it no more than a file. */
   private _isAuthors(model: IRenderMime.IMimeModel): boolean {
     return (
       this._mimeType === 'text/markdown' && !isOutput(model) && !model.trusted
@@ -218,7 +218,7 @@ class OutputGuard {
     return JSON.stringify(model.data[this._mimeType]);
   }
 
-  /** Hear what the renderer's sanitizer is given, for HTML and for what Markdown becomes. */
+  /** Observe the input of the renderer's sanitizer, for HTML and for rendered Markdown. */
   private _watchSanitizer(): void {
     const renderer = this._renderer as RenderedHTML;
     const sanitizer = originalOf(renderer.sanitizer);
@@ -238,7 +238,7 @@ class OutputGuard {
   }
 
   /**
-   * A renderer may draw by itself, without `renderModel`, as when the theme changes: what it draws then is what was
+   * A renderer may render by itself, without `renderModel`, such as when the theme changes: what it renders then was
    * passed to it, or comes here first.
    */
   private _watchDrawing(renderer: RenderedCommon): void {
@@ -272,19 +272,19 @@ class OutputGuard {
   private readonly _treatment: Treatment;
 }
 
-/** Whether a model is an output's, as a kernel sent it. */
+/** Whether a model is that of an output, as sent by a kernel. */
 function isOutput(model: IRenderMime.IMimeModel): boolean {
   return 'executionCount' in model;
 }
 
-/** Whether the output area puts what is rendered into a frame, as markup. */
+/** Whether the output area puts the rendered output into a frame, as markup. */
 function isIsolated(mimeType: string, model: IRenderMime.IMimeModel): boolean {
   const { metadata } = model;
   const own = metadata[mimeType] as { isolated?: unknown } | undefined;
   return Boolean(own?.isolated ?? metadata['isolated']);
 }
 
-/** The same data, with our own word for whether it is trusted. */
+/** The same data, with another value for whether it is trusted. */
 function asTrusted(
   model: IRenderMime.IMimeModel,
   trusted: boolean

@@ -1,9 +1,9 @@
 /**
- * Says what markup would do in the page, and takes out what would speak to other addresses or look like the page.
+ * Finds out what markup would do in the page, and removes what would contact other addresses or look like the page.
  */
 import { harmlessStyle, isHarmlessStyle, mayBeClass } from './looks';
 
-/** What was found in markup, in the order of how much it could do. */
+/** The findings in markup, most powerful first. */
 export type Finding =
   | 'script'
   | 'handler'
@@ -55,19 +55,19 @@ const URL_ATTRIBUTES = new Set([
   'from'
 ]);
 
-/** What a browser loads at once, without a click. */
+/** The elements and attributes that a browser loads at once, without a click. */
 const LOADED = ['src', 'srcset', 'poster', 'background', 'data'];
 
-/** The parts of a document that a browser adds, or that mean nothing in an output. */
+/** The parts of a document that a browser adds, or that have no meaning in an output. */
 const SILENT_TAGS = new Set(['html', 'head', 'body', 'title', 'meta']);
 
-/** Markup that may be shown, and what is not in it. */
+/** Markup that may be shown, and what was removed from it. */
 export interface IExamined {
   html: string;
   findings: Finding[];
 }
 
-/** How often what a sanitizer left is made harmless and sanitized anew before it is given up. */
+/** How often markup is made harmless and sanitized again before giving up. */
 const ROUNDS = 3;
 
 /**
@@ -105,12 +105,12 @@ export function examine(
   return { html, findings: ORDER.filter(finding => found.has(finding)) };
 }
 
-/** A document that runs and loads nothing. */
+/** A document that neither runs nor loads anything. */
 function parse(html: string): Document {
   return new DOMParser().parseFromString(html, 'text/html');
 }
 
-/** All elements, those inside templates too. */
+/** All elements, including those inside templates. */
 function elements(root: ParentNode): Element[] {
   return [...root.querySelectorAll('*')].flatMap(element => [
     element,
@@ -137,14 +137,14 @@ function inspect(element: Element, found: Set<Finding>): void {
   }
 }
 
-/** Browsers leave out control characters and blanks before the scheme and line breaks in it. */
+/** Browsers ignore control characters and blanks before the scheme, and line breaks in it. */
 function runsCode(url: string): boolean {
   // eslint-disable-next-line no-control-regex
   const scheme = url.replace(/[\u0000-\u0020]/g, '').toLowerCase();
   return /^(javascript|vbscript|data:text\/html|data:image\/svg)/.test(scheme);
 }
 
-/** Take out what a browser would load from another address, and so tell it something. */
+/** Remove what a browser would load from another address, and so send data to. */
 function withoutRemote(root: Document): boolean {
   let isChanged = false;
   for (const element of elements(root)) {
@@ -164,7 +164,7 @@ function withoutRemote(root: Document): boolean {
   return isChanged;
 }
 
-/** Take out what a style rule, or a script, of the page answers to, and styles that reach out of an element's box. */
+/** Remove what a style rule or a script of the page applies to, and styles that leave an element's box. */
 function withoutLooks(root: Document): boolean {
   let isChanged = false;
   for (const element of elements(root)) {
@@ -185,10 +185,10 @@ function withoutLooks(root: Document): boolean {
   return isChanged;
 }
 
-/** Attributes by which the page finds elements; the sanitizer makes the last of an `id`. */
+/** Attributes by which the page finds elements; the sanitizer creates the last one from an `id`. */
 const HOOKS = ['id', 'name', 'data-jupyter-id'];
 
-/** Whether an attribute is such a one, or names a command that the page would run. */
+/** Whether an attribute is one of these, or names a command that the page would run. */
 function isHook(name: string): boolean {
   return HOOKS.includes(name) || name.startsWith('data-commandlinker-');
 }

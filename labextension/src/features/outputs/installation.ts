@@ -1,5 +1,5 @@
 /**
- * Puts the guard of outputs into a page, where there are or may be sandboxed kernels.
+ * Installs the guard of outputs in a page with sandboxed kernels, or where there may be some.
  */
 import type { ISessionContext } from '@jupyterlab/apputils';
 import type { CodeCell } from '@jupyterlab/cells';
@@ -20,7 +20,7 @@ import { keepUntrusted } from './trust';
 import { findSurprises } from './upstream';
 import { guardManager, hardenErrors } from './widgets';
 
-/** What the guard stands before, and what it needs to know. */
+/** What the guard protects, and what it needs to know. */
 export interface IOutputsContext extends ISessionTrackers {
   /** The version of the application. */
   version: string;
@@ -35,7 +35,7 @@ export interface IOutputsContext extends ISessionTrackers {
 export class OutputsGuard {
   constructor(private readonly _context: IOutputsContext) {}
 
-  /** Guard what is open and what is opened from now on. */
+  /** Guard what is open, and what is opened from now on. */
   install(): void {
     const { rendermime, notebooks, consoles, serverSettings } = this._context;
     this._warn();
@@ -67,7 +67,7 @@ export class OutputsGuard {
     });
   }
 
-  /** Say which of the parts that are replaced are not as they were when the guard was tested. */
+  /** Report which replaced parts differ from those with which the guard was tested. */
   private _warn(): void {
     const { rendermime, version } = this._context;
     const surprises = findSurprises(rendermime, version);
@@ -113,7 +113,7 @@ export class OutputsGuard {
     return session;
   }
 
-  /** The renderers of what was open before are not guarded: a sandboxed kernel that comes there gets new ones. */
+  /** The renderers of what was already open are not guarded: a sandboxed kernel there gets new ones. */
   private _renew(context: ISessionContext, cells: () => CodeCell[]): void {
     const session = this._follow(context);
     const renew = (): void => {

@@ -1,5 +1,5 @@
 /**
- * How an output of each MIME type is treated while the gate is closed. A type that is not named here is code.
+ * How an output of each MIME type is treated while the gate is closed. A type that is not listed is treated as code.
  */
 
 /**

@@ -1,5 +1,5 @@
 /**
- * Whether a kernel is sandboxed, as the server says. The kernel itself is never asked.
+ * Finds out from the server whether a kernel is sandboxed. The kernel itself is never asked.
  */
 import { PageConfig } from '@jupyterlab/coreutils';
 import type { Kernel, KernelSpec } from '@jupyterlab/services';
@@ -7,23 +7,23 @@ import type { Kernel, KernelSpec } from '@jupyterlab/services';
 import { RequestError } from '../../api/errors';
 import type { IIsolation } from '../../api/protocol';
 
-/** `unknown`: the server did not answer, or does not know now. */
+/** `unknown`: the server did not answer, or does not know at present. */
 export type Level = 'plain' | 'sandboxed' | 'unknown';
 
-/** Who answers for the server. */
+/** Answers on behalf of the server. */
 export interface ILevelSource {
   getIsolation(kernelId: string): Promise<IIsolation>;
 }
 
-/** The kernelspecs, as the server lists them. */
+/** The kernelspecs that the server lists. */
 export interface ISpecSource {
   readonly specs: KernelSpec.ISpecModels | null;
 }
 
-/** The provisioner of sandboxed kernels, as kernelspecs name it. */
+/** The name of the provisioner of sandboxed kernels in kernelspecs. */
 const PROVISIONER = 'agentbox-sandbox';
 
-/** Remembers what the server said: a kernel keeps its level, also when it starts anew. */
+/** Remembers the server's answers: a kernel keeps its level, even when it restarts. */
 export class KernelLevels {
   constructor(
     private readonly _source: ILevelSource,
@@ -31,7 +31,7 @@ export class KernelLevels {
     private readonly _onPolicy: (policy: string) => void = () => undefined
   ) {}
 
-  /** What the server said of a kernel, if it was asked before. */
+  /** The server's answer about a kernel, if it was asked before. */
   known(kernelId: string): Level | undefined {
     return this._known.get(kernelId);
   }
@@ -66,7 +66,7 @@ export class KernelLevels {
     }
   }
 
-  /** Where the server extension is off, the kernelspec still says what starts the kernel. */
+  /** If the server extension is off, the kernelspec still says what starts the kernel. */
   private _askSpecs(name: string): Level {
     const spec = this._specs.specs?.kernelspecs[name];
     if (!spec) {
@@ -88,7 +88,7 @@ function isPlain(level: string): boolean {
   return level === 'none' || (level === 'remote' && trustsRemote);
 }
 
-/** Whether a kernelspec is of a sandboxed kernel. */
+/** Whether a kernelspec is that of a sandboxed kernel. */
 export function isSandboxed(spec: KernelSpec.ISpecModel): boolean {
   const provisioner = spec.metadata?.['kernel_provisioner'] as
     { provisioner_name?: unknown } | undefined;

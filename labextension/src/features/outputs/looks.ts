@@ -5,22 +5,22 @@
  * a position, or a margin that is less than nothing.
  */
 
-/** Classes of what Jupyter itself makes of outputs: tables of pandas, colours of terminals, code and diagrams. */
+/** Classes that Jupyter itself uses for outputs: tables of pandas, colours of terminals, code and diagrams. */
 const CLASSES =
   /^(dataframe|tex2jax_ignore|widget-interact|ansi-[a-z0-9-]+|language-[\w+#-]+|\u037c\w+|jp-RenderedMermaid(-Details|-Summary)?)$/;
 
-/** Properties that change nothing outside of an element's box, whatever their value is. */
+/** Properties that change nothing outside an element's box, whatever their value. */
 const PROPERTIES =
   /^(color|background(-color)?|border(-(top|right|bottom|left))?(-(color|style|width))?|border-radius|border-collapse|border-spacing|caption-side|empty-cells|font(-(family|size|style|variant|weight|stretch))?|line-height|list-style(-(position|type))?|opacity|padding(-(top|right|bottom|left))?|text-(align|decoration|decoration-line|transform|overflow)|vertical-align|white-space|word-break|word-wrap|overflow-wrap|table-layout|(min-|max-)?(width|height)|margin(-(top|right|bottom|left))?|float|clear|display|overflow(-x|-y)?|flex(-(flow|direction|wrap|grow|shrink|basis))?|justify-content|align-(items|content|self))$/;
 
-/** Less than nothing is no size, so a difference is harmless. */
+/** A size cannot be negative, so a difference is harmless. */
 const SIZES = /^(min-|max-)?(width|height)$|^flex|^grid/;
 
-/** Loads something, or is written so that one cannot tell. */
+/** Matches values that load something, or may do so. */
 const OPAQUE =
   /url\s*\(|image\s*\(|image-set|src\s*\(|var\s*\(|env\s*\(|attr\s*\(|\\|\/\*/i;
 
-/** Less than nothing, or a sum that may be. */
+/** Matches negative values, and sums that may be negative. */
 const NEGATIVE = /(^|[\s,(/])-\s*[\d.]|calc|\b(min|max)\s*\(|clamp/i;
 
 /** Whether an element may have a class. */
@@ -33,12 +33,12 @@ export function mayBeStyle(property: string, value: string): boolean {
   return PROPERTIES.test(property) && mayBeValue(property, value);
 }
 
-/** Whether a value loads nothing and, where it would move an element, moves it over no other. */
+/** Whether a value loads nothing and, if it moves an element, moves it over no other. */
 export function mayBeValue(property: string, value: string): boolean {
   return !OPAQUE.test(value) && (SIZES.test(property) || !NEGATIVE.test(value));
 }
 
-/** The declarations of a style attribute that may be there. */
+/** The permitted declarations of a style attribute. */
 export function harmlessStyle(style: string): string {
   return declarations(style)
     .filter(([property, value]) => mayBeStyle(property, value))
@@ -46,14 +46,14 @@ export function harmlessStyle(style: string): string {
     .join('; ');
 }
 
-/** Whether all declarations of a style attribute may be there. */
+/** Whether all declarations of a style attribute are permitted. */
 export function isHarmlessStyle(style: string): boolean {
   return declarations(style).every(([property, value]) =>
     mayBeStyle(property, value)
   );
 }
 
-/** What a browser could read as declarations; a part without a colon is none, and counts as one that may not be there. */
+/** What a browser could read as declarations; a part without a colon is invalid, and counts as forbidden. */
 function declarations(style: string): [string, string][] {
   return style
     .split(';')

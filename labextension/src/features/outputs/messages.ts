@@ -1,5 +1,5 @@
 /**
- * Takes out of the messages of kernels what would make the page load a module.
+ * Removes from kernels' messages what would make the page load a module.
  *
  * A kernel can name a module for a comm. The page's settings name what reads the messages of all kernels, and there a
  * message may be changed; a listener of messages may not.
@@ -8,7 +8,7 @@ import type { ServerConnection } from '@jupyterlab/services';
 
 type Serializer = NonNullable<ServerConnection.ISettings['serializer']>;
 
-/** Let no comm name a module while this says so; answer whether the settings could be changed. */
+/** Prevent comms from naming a module while this returns true; return whether the settings could be changed. */
 export function withoutModules(
   settings: ServerConnection.ISettings,
   isRefused: () => boolean

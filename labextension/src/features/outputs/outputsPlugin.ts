@@ -18,7 +18,7 @@ import { isSandboxed, KernelLevels } from './levels';
 import { enforcePolicy } from './policy';
 import { SandboxWatch } from './presence';
 
-/** Lets outputs of sandboxed kernels run no code in the page that a person did not allow. */
+/** Prevents outputs of sandboxed kernels from running code in the page that a person did not allow. */
 export const outputsPlugin: JupyterFrontEndPlugin<void> = {
   id: 'jupyter-agentbox:outputs',
   description: 'Keeps outputs of sandboxed kernels from running code.',

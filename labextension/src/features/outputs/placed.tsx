@@ -1,5 +1,5 @@
 /**
- * The card of a blocked output in a node that is not React's.
+ * The card of a blocked output in a node outside React.
  */
 import React from 'react';
 import { flushSync } from 'react-dom';
@@ -12,7 +12,7 @@ import { BlockedOutput } from './BlockedOutput';
 import type { IBlockedOutputProps } from './BlockedOutput';
 import { ReviewDialog } from './reviewDialog';
 
-/** Show a card as the first thing in a node; answer what takes it away. */
+/** Show a card as the first child of a node; return a function that removes it. */
 export function placeCard(
   parent: HTMLElement,
   language: ILanguage,

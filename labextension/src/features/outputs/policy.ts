@@ -1,8 +1,8 @@
 /**
- * Puts a Content-Security-Policy on a page that was loaded before the server had sandboxed kernels.
+ * Applies a Content-Security-Policy to a page that was loaded before the server had sandboxed kernels.
  */
 
-/** Hold the page to a policy from now on, beside those that it has. A policy cannot be taken back. */
+/** Apply a policy to the page from now on, in addition to those that it has. A policy cannot be removed. */
 export function enforcePolicy(policy: string): void {
   const metas = document.head.querySelectorAll<HTMLMetaElement>(
     'meta[http-equiv="Content-Security-Policy"]'

@@ -1,5 +1,5 @@
 /**
- * Notices the first sandboxed kernel in a page of a server that had none when the page was loaded.
+ * Detects the first sandboxed kernel in a page of a server that had none when the page was loaded.
  */
 import type { Kernel, KernelSpec } from '@jupyterlab/services';
 import type { IDisposable } from '@lumino/disposable';
@@ -9,15 +9,15 @@ import { KernelWatch } from '../../integrations/sessions';
 import type { ISessionTrackers } from '../../integrations/sessions';
 import type { KernelLevels } from './levels';
 
-/** Where a sandboxed kernel could be seen. */
+/** Where a sandboxed kernel could appear. */
 export interface ISandboxSigns extends ISessionTrackers {
   kernelspecs: Pick<KernelSpec.IManager, 'specsChanged'>;
   levels: Pick<KernelLevels, 'ask'>;
-  /** Whether a kernelspec is of a sandboxed kernel. */
+  /** Whether a kernelspec is that of a sandboxed kernel. */
   hasSpecs: () => boolean;
 }
 
-/** Calls back once: when such a kernelspec was added, or a kernel is one. */
+/** Call back once: when such a kernelspec is added, or such a kernel appears. */
 export class SandboxWatch implements IDisposable {
   constructor(
     private readonly _signs: ISandboxSigns,

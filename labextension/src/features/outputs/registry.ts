@@ -1,5 +1,5 @@
 /**
- * Puts a gate before all renderers of a rendermime registry, and of its clones.
+ * Guards all renderers of a rendermime registry and of its clones by a gate.
  */
 import type { IRenderMimeRegistry } from '@jupyterlab/rendermime';
 import type { IRenderMime } from '@jupyterlab/rendermime-interfaces';
@@ -10,16 +10,16 @@ import { guardRenderer } from './guard';
 import { WIDGET_MIME_TYPE } from './kinds';
 import { quietSanitizer } from './sanitizer';
 
-/** What a registry gets beside its gate. */
+/** What a registry needs besides its gate. */
 export interface IRegistryContext {
   language: ILanguage;
-  /** Hears of a widget manager that a registry was given, or `null` if it cannot be found. */
+  /** Is told of a registry's widget manager; `null` if it cannot be found. */
   onWidgetManager: (manager: object | null, gate: Gate) => void;
 }
 
 const gates = new WeakMap<IRenderMimeRegistry, Gate>();
 
-/** The gate of a registry; `null` if it was made before the first was guarded. */
+/** The gate of a registry; `null` if the registry was created before the first one was guarded. */
 export function gateOf(registry: IRenderMimeRegistry): Gate | null {
   return gates.get(registry) ?? null;
 }
@@ -95,7 +95,7 @@ export function guardRegistry(
   return gate;
 }
 
-/** The widget manager's renderer is the only one who knows it. */
+/** Only the widget manager's renderer has a reference to it. */
 function findManager(
   probe: ReturnType<IRenderMimeRegistry['createRenderer']>,
   found: (manager: object | null) => void

@@ -1,5 +1,5 @@
 /**
- * A blocked output in a dialog of the page, for outputs in widgets, where a kernel could cover a button.
+ * Shows a blocked output in a dialog of the page, for outputs in widgets, where a kernel could cover a button.
  */
 import { Dialog } from '@jupyterlab/apputils';
 import { ReactWidget } from '@jupyterlab/ui-components';
@@ -37,7 +37,7 @@ export class ReviewDialog extends Dialog<void> {
     this._card = body.node;
   }
 
-  /** A dialog takes Enter for buttons of its own; the card has buttons too. */
+  /** A dialog handles Enter for its own buttons, but the card has buttons, too. */
   override handleEvent(event: Event): void {
     const isInBody =
       event.target instanceof Node && this._card.contains(event.target);

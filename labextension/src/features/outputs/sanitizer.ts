@@ -1,5 +1,5 @@
 /**
- * A sanitizer whose results load nothing from other addresses, and look like no part of the page, while a gate is closed.
+ * A sanitizer whose results, while a gate is closed, load nothing from other addresses and do not look like the page.
  *
  * JupyterLab puts sanitized markup of outputs into the page in more places than the output, such as the table of
  * contents; a picture that is loaded there tells its server what its address says.
@@ -11,7 +11,7 @@ import { examine } from './html';
 
 const originals = new WeakMap<IRenderMime.ISanitizer, IRenderMime.ISanitizer>();
 
-/** The sanitizer for what belongs to a gate. */
+/** The sanitizer for what a gate guards. */
 export function quietSanitizer(
   sanitizer: IRenderMime.ISanitizer,
   gate: IGate
@@ -32,7 +32,7 @@ export function quietSanitizer(
   return quiet;
 }
 
-/** The sanitizer that another was made of. */
+/** The original sanitizer of a guarded one. */
 export function originalOf(
   sanitizer: IRenderMime.ISanitizer
 ): IRenderMime.ISanitizer {

@@ -1,5 +1,5 @@
 /**
- * Keeps code cells from being trusted while a gate is closed.
+ * Prevents code cells from becoming trusted while a gate is closed.
  *
  * JupyterLab trusts each cell that it runs, and saves that with the notebook: opened again, with any kernel and on any
  * page, the output would run.
@@ -18,7 +18,7 @@ export interface ITrustedCells {
 }
 
 /**
- * Follow the cells of a model for as long as it lives.
+ * Observe the cells of a model for as long as it lives.
  *
  * Where a sandboxed kernel was, no code cell is trusted. While that is not known, none becomes trusted; one that would
  * have become so does when the kernel turns out to be a plain one, so that a slow server takes nothing away.

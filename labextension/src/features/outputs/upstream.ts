@@ -1,5 +1,5 @@
 /**
- * What the guard replaces in JupyterLab and ipywidgets though neither promises to keep it, and whether it is still there.
+ * The private parts of JupyterLab and ipywidgets that the guard replaces, and whether they are still there.
  */
 import {
   DOMWidgetView,
@@ -10,7 +10,7 @@ import {
 } from '@jupyter-widgets/base';
 import type { IRenderMimeRegistry } from '@jupyterlab/rendermime';
 
-/** What the guard was tested with; `tests/packaging/test_upstream.py` compares it with what is installed. */
+/** The versions with which the guard was tested; `tests/packaging/test_upstream.py` compares them with the installed ones. */
 export const TESTED = {
   jupyterlab: '4.6',
   notebook: '7.6',
@@ -19,7 +19,7 @@ export const TESTED = {
   widgetProtocol: '2.1.0'
 } as const;
 
-/** Take the version of the application, and say what is not as the guard knows it, in words for the browser's console. */
+/** Compare the application with what the guard knows, and describe differences for the browser's console. */
 export function findSurprises(
   registry: IRenderMimeRegistry,
   version: string
@@ -60,7 +60,7 @@ export function findSurprises(
   return checks.filter(([isKnown]) => !isKnown).map(([, text]) => text);
 }
 
-/** Whether an object has a property of its own that can be defined anew. */
+/** Whether an object has its own property that can be redefined. */
 function isReplaceable(target: object, name: string): boolean {
   const found = Object.getOwnPropertyDescriptor(target, name);
   return found?.configurable === true && 'value' in found;

@@ -1,5 +1,5 @@
 /**
- * Keeps ipywidgets of a sandboxed kernel from looking like a part of the page, and from lying over one.
+ * Prevents ipywidgets of a sandboxed kernel from looking like a part of the page, or covering one.
  */
 import {
   DOMWidgetView,
@@ -14,7 +14,7 @@ type Constructor<T> = new (...parameters: never[]) => T;
 
 const made = new WeakMap<object, unknown>();
 
-/** The class that stands for one of the standard modules: the same, or one that takes only what is harmless. */
+/** The replacement for a class of the standard modules: the same class, or one that accepts only what is harmless. */
 export function harmlessClass(found: unknown): unknown {
   const prototype: unknown =
     typeof found === 'function' ? found.prototype : null;
@@ -40,14 +40,14 @@ function derive(View: Constructor<WidgetView>): unknown {
   return View;
 }
 
-/** Whether a class is another, or is derived from it. */
+/** Whether a class equals another, or is derived from it. */
 function isA(one: Constructor<WidgetView>, other: unknown): boolean {
   return (
     one === other || one.prototype instanceof (other as Constructor<WidgetView>)
   );
 }
 
-/** Classes that the kernel names (`add_class`); those that the view names for itself come with an element. */
+/** Classes that the kernel sets (`add_class`); those that the view sets itself belong to an element. */
 function withHarmlessClasses(View: typeof DOMWidgetView): typeof DOMWidgetView {
   return class extends View {
     override update_classes(

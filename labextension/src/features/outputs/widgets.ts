@@ -1,5 +1,5 @@
 /**
- * Keeps ipywidgets that bring code of their own from running it, until a person allows one of them.
+ * Prevents ipywidgets with their own code from running it until a person allows one of them.
  *
  * All models and views are made of classes that the widget manager loads by name, whether a kernel opened a comm, was
  * asked for its state, or a notebook had been saved with it. So this stands before `loadClass`: the standard modules
@@ -24,7 +24,7 @@ import { examine } from './html';
 import { placeCard } from './placed';
 import { harmlessClass } from './widgetLooks';
 
-/** Modules whose classes take data and no code. */
+/** Modules whose classes accept data and no code. */
 const STANDARD_MODULES: ReadonlySet<string> = new Set([
   '@jupyter-widgets/base',
   '@jupyter-widgets/controls',
@@ -40,17 +40,17 @@ const STAND_IN_MODULE = 'jupyter-agentbox-stand-in';
 
 const REFERENCE = /^IPY_MODEL_(.+)$/;
 
-/** What is used of a widget manager. */
+/** The part of a widget manager that is used here. */
 export interface IManager {
   loadClass(name: string, module: string, version: string): Promise<unknown>;
   get_model(id: string): Promise<WidgetModel>;
   create_view(model: WidgetModel): Promise<DOMWidgetView>;
   register_model(id: string, model: Promise<WidgetModel>): void;
-  /** Markup in descriptions goes through this. */
+  /** Sanitizes markup in descriptions. */
   inline_sanitize(source: string): string;
 }
 
-/** What a guarded manager gets beside its gate. */
+/** What a guarded manager needs besides its gate. */
 export interface IWidgetContext {
   sanitizer: IRenderMime.ISanitizer;
   language: ILanguage;
@@ -62,7 +62,7 @@ type ViewClass = typeof DOMWidgetView;
 
 const guarded = new WeakSet<object>();
 
-/** Guard a manager; say whether it is one that can be guarded. */
+/** Guard a manager; return whether it can be guarded. */
 export function guardManager(
   manager: object | null,
   gate: IGate,
@@ -112,7 +112,7 @@ export function escapeMarkup(text: unknown): string {
   return node.innerHTML;
 }
 
-/** Holds the state of a widget whose class was not loaded. */
+/** The state of a widget whose class was not loaded. */
 class StandInModel extends DOMWidgetModel {
   override defaults(): Backbone.ObjectHash {
     return {
@@ -125,7 +125,7 @@ class StandInModel extends DOMWidgetModel {
     };
   }
 
-  /** Nothing of the state is looked at before the class is known. */
+  /** The state is not processed before the class is known. */
   static override _deserialize_state(state: State): Promise<State> {
     return Promise.resolve({ state });
   }
@@ -134,7 +134,7 @@ class StandInModel extends DOMWidgetModel {
     return this.get('state') as State;
   }
 
-  /** Keep what the kernel changes, for the class that may come. */
+  /** Store the kernel's changes, for the class that may be loaded later. */
   override _handle_comm_msg(
     msg: Parameters<WidgetModel['_handle_comm_msg']>[0]
   ): Promise<void> {
@@ -176,7 +176,7 @@ class ManagerGuard {
         : examine(source, dirty => sanitizeInline(dirty)).html;
   }
 
-  /** Show the card of a stand-in, or of a standard model with a view of its own. */
+  /** Show the card of a stand-in, or of a standard model with its own view. */
   show(view: DOMWidgetView): void {
     const { language } = this._context;
     const { model } = view;
@@ -229,7 +229,7 @@ class ManagerGuard {
       : View;
   }
 
-  /** A class for models and views alike: the manager does not say which of the two it wants. */
+  /** A class for both models and views: the manager does not say which of the two it wants. */
   private _standIn(
     name: string,
     module: string,
@@ -252,7 +252,7 @@ class ManagerGuard {
     });
   }
 
-  /** Make the model that a stand-in stands for, and those that it refers to. */
+  /** Create the model that a stand-in replaces, and those to which it refers. */
   private async _release(model: StandInModel): Promise<WidgetModel> {
     let real: WidgetModel | null = null;
     for (const one of await this._family(model)) {
@@ -325,7 +325,7 @@ function standInView(guard: ManagerGuard): ViewClass {
   };
 }
 
-/** A view that shows its markup sanitized, and the rest of it when a person allows that. */
+/** A view that shows its markup sanitized, and all of it when a person allows that. */
 function safeMarkupView(
   View: ViewClass,
   gate: IGate,
@@ -388,7 +388,7 @@ function isWidgetClass(value: unknown): boolean {
   return prototype instanceof WidgetModel || prototype instanceof WidgetView;
 }
 
-/** The ids of the models that a state refers to. */
+/** The ids of the models to which a state refers. */
 export function references(value: unknown): string[] {
   if (typeof value === 'string') {
     const found = REFERENCE.exec(value);

@@ -1,5 +1,5 @@
 /**
- * Adds an MCP server: a form, the lines that would be written, and a button that names what they start.
+ * Adds an MCP server: a form, a preview of the new lines, and a button that names what they start.
  */
 import type { TranslationBundle } from '@jupyterlab/translation';
 import React from 'react';
@@ -24,7 +24,7 @@ export interface IAddServerProps {
   onClose: () => void;
 }
 
-/** What was shown, and for which entry. */
+/** The preview, and the entry that it is for. */
 interface IShown {
   name: string;
   configuration: IJsonObject;
@@ -51,7 +51,7 @@ export function AddServer(props: IAddServerProps): JSX.Element {
         setBusy(false);
       });
   };
-  /** Take what names servers, as their instructions do, if it is one. */
+  /** Accept a text that names servers, such as in their instructions. */
   const take = (
     found: readonly NamedEntry[],
     fill: (entry: NamedEntry) => INewServer
@@ -146,7 +146,7 @@ export function AddServer(props: IAddServerProps): JSX.Element {
   );
 }
 
-/** What to do with several servers. */
+/** Says what to do with several servers. */
 function severalText(
   found: readonly NamedEntry[],
   trans: TranslationBundle
@@ -159,7 +159,7 @@ function severalText(
   );
 }
 
-/** Why a form stands for no entry, or an entry cannot be added. */
+/** Why a form is not a valid entry, or an entry cannot be added. */
 function describe(error: unknown, trans: TranslationBundle): string {
   const text = error instanceof Error ? error.message : '';
   if (!(error instanceof SyntaxError)) {
@@ -194,7 +194,7 @@ function Preview({ addition }: { addition: IAddition }): JSX.Element {
   );
 }
 
-/** Give what appears the focus if that was on what it replaces: who pressed *Preview* goes on from what it shows. */
+/** Move the focus to what appears if it was on what that replaces, so that it follows *Preview*. */
 function useFocusIfLost(root: React.RefObject<HTMLElement>): void {
   React.useLayoutEffect(() => {
     if (document.activeElement === document.body) {
@@ -207,7 +207,7 @@ interface IFieldsProps {
   form: INewServer;
   isDisabled: boolean;
   onChange: (form: INewServer) => void;
-  /** Gets servers that are pasted with their names, into whatever field; nothing else happens to them. */
+  /** Receives servers that are pasted with their names into any field; nothing else happens to them. */
   onPaste: (found: readonly NamedEntry[]) => void;
 }
 

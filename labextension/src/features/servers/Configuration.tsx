@@ -1,5 +1,5 @@
 /**
- * Where the user's servers stand, and how another one gets there.
+ * Shows the file with the user's servers, and the ways to add one.
  */
 import React from 'react';
 
@@ -63,11 +63,11 @@ export function Configuration(props: IConfigurationProps): JSX.Element {
   );
 }
 
-/** What a button opened. */
+/** The part that a button opened. */
 type Opened = 'add' | 'import';
 
 interface IPlaceProps extends IConfigurationProps {
-  /** What was closed; its button gets the focus back. */
+  /** The part that was closed; its button gets the focus back. */
   closed: Opened | null;
   onAdd: () => void;
   onImport: () => void;
@@ -113,7 +113,7 @@ function Place(props: IPlaceProps): JSX.Element {
   );
 }
 
-/** A button that leads to a server of the user's own, unless the site lets them have none. */
+/** A button for adding a server, disabled if the site allows users none. */
 function OwnServersButton(
   props: IPersonButtonProps & { why: string }
 ): JSX.Element {

@@ -1,5 +1,5 @@
 /**
- * The MCP servers that other programs are configured with: to look at, and to choose one of.
+ * The MCP servers in other programs' configuration, from which a person can choose one.
  */
 import React from 'react';
 

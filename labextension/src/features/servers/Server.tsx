@@ -1,5 +1,5 @@
 /**
- * One MCP server: its state in words and colour, what can be done with it, its tools and its log.
+ * An MCP server: its state in words and colour, its actions, its tools and its log.
  */
 import type { TranslationBundle } from '@jupyterlab/translation';
 import React from 'react';
@@ -162,19 +162,19 @@ export function Server(props: IServerProps): JSX.Element {
   );
 }
 
-/** What is wrong with a server. That it is not trusted says its state, in words that fit the panel. */
+/** The problem of a server. If it is not trusted, its state says so in words that fit the panel. */
 function errorOf(server: IServer): string {
   return server.state === 'needs_trust' ? '' : server.error;
 }
 
 interface IButton {
   text: string;
-  /** What a screen reader says. */
+  /** The label for screen readers. */
   what: string;
   action: () => Promise<void>;
 }
 
-/** What makes sense in the server's state, and nothing else. */
+/** The actions that make sense in the server's state. */
 function buttonsOf(
   server: IServer,
   servers: IServersModel,
@@ -227,7 +227,7 @@ function buttonsOf(
   return buttons[server.state] ?? [];
 }
 
-/** What the site turned off: to trust a server of the project, and to start one of the user's own. */
+/** What the site turned off: trusting a server of the project, and starting one of the user's own. */
 function lockedOf(
   server: IServer,
   lock: IFeatureLock | null,

@@ -1,5 +1,5 @@
 /**
- * The MCP servers: how each is doing, what it wrote, and what is wrong with the configuration.
+ * The MCP servers: the state and the log of each, and the problems in the configuration.
  */
 import React from 'react';
 
@@ -14,7 +14,7 @@ import type { ITrying } from './TryTool';
 
 export interface IServerListProps {
   servers: IServersModel;
-  /** What trying a tool needs, where that can be done. */
+  /** The context for trying a tool, if that is possible. */
   trying?: ITrying | null;
   /** Open a file in the editor, by its path below the server's root directory. */
   openDocument?: ((path: string) => void) | null;

@@ -1,5 +1,5 @@
 /**
- * The last lines of what an MCP server wrote.
+ * The last lines of an MCP server's log.
  */
 import React from 'react';
 
@@ -8,7 +8,7 @@ import { LinkButton, VisibleText } from '../../ui/components/VisibleText';
 import { useTrans } from '../../ui/context';
 import { label } from '../../ui/text/visibleText';
 
-/** Lines that are shown, and characters of each: the server keeps more, the page need not. */
+/** The number of lines that are shown, and of characters in each: the server keeps more. */
 const MAX_LINES = 200;
 const MAX_LINE = 2000;
 

@@ -1,5 +1,5 @@
 /**
- * The page on which a person signs in to a server: where it is, and a button that opens it.
+ * The page on which a person signs in to a server: its host, and a button that opens it.
  */
 import React from 'react';
 
@@ -15,7 +15,7 @@ export interface ISignInProps {
   onCancel: () => void;
 }
 
-/** Nothing opens by itself: the address is the server's choice, and a person looks at its host first. */
+/** Nothing opens by itself: the server chooses the URL, and a person checks its host first. */
 export function SignIn({ page, server, onCancel }: ISignInProps): JSX.Element {
   const trans = useTrans();
   const [isOpen, setOpen] = React.useState(false);

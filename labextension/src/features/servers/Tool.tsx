@@ -1,5 +1,5 @@
 /**
- * One tool of an MCP server, in the server's words: opens to its whole description and its schema.
+ * A tool of an MCP server, in the server's words: expands to its whole description and its schema.
  */
 import React from 'react';
 
@@ -20,7 +20,7 @@ import { label } from '../../ui/text/visibleText';
 import { TryTool } from './TryTool';
 import type { ITrying } from './TryTool';
 
-/** Characters of the first sentence that are shown. */
+/** The number of characters of the first sentence that are shown. */
 const MAX_SENTENCE = 200;
 
 export interface IToolProps {

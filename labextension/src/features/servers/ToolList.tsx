@@ -1,5 +1,5 @@
 /**
- * The tools that an MCP server listed: searched by a word, some at a time. All that is said of them is the server's word.
+ * The tools that an MCP server listed, with a search, some at a time. Their descriptions are the server's words.
  */
 import React from 'react';
 
@@ -11,9 +11,9 @@ import { label } from '../../ui/text/visibleText';
 import { Tool } from './Tool';
 import type { ITrying } from './TryTool';
 
-/** Tools that are shown at first, and more at a time. */
+/** The number of tools that are shown at first, and added at a time. */
 const STEP = 50;
-/** With fewer tools, a search is of no use. */
+/** The number of tools from which on a search is useful. */
 const FEW = 8;
 
 export interface IToolListProps {
@@ -22,7 +22,7 @@ export interface IToolListProps {
   trying: ITrying | null;
 }
 
-/** The tools of a server, which are asked for when the list is opened. */
+/** The tools of a server, which are fetched when the list is opened. */
 export function ToolList(props: IToolListProps): JSX.Element | null {
   const trans = useTrans();
   const { server } = props;
@@ -98,7 +98,7 @@ function OpenList(props: IToolListProps): JSX.Element {
   );
 }
 
-/** The tools as the server listed them last, and why they are not known. */
+/** The tools as last listed by the server, or why they are unknown. */
 function useTools(
   server: IServer,
   servers: IServersModel
@@ -153,7 +153,7 @@ function lookAt(
   }
 }
 
-/** What was noted of each server's tools. */
+/** The tools of each server that were seen. */
 const looked = new Map<string, string>();
 
 function isFound({ name, title, description }: IListedTool, word: string) {

@@ -1,5 +1,5 @@
 /**
- * A call that a person makes of a tool, to try it: a form, the request that it raises, and the answer.
+ * A call that a person makes to try a tool: a form, the request that it creates, and the result.
  */
 import type { ISignal } from '@lumino/signaling';
 import React from 'react';
@@ -17,15 +17,15 @@ import { FormFields } from '../../ui/form/FormFields';
 import { PersonButton } from '../../ui/guarded/PersonButton';
 import { label } from '../../ui/text/visibleText';
 
-/** What a person types or chooses an argument in. */
+/** The elements in which a person types or chooses an argument. */
 const FIELD = 'input, select, textarea';
 
-/** What trying a tool needs beside the servers. */
+/** The context for trying a tool, besides the servers. */
 export interface ITrying {
   approvals: Pick<IApprovalModel, 'track'> & {
     readonly changed: ISignal<object, string | null>;
   };
-  /** Show a request where it is decided. */
+  /** Show a request where it can be decided. */
   showRequest: (id: string) => void;
 }
 
@@ -123,7 +123,7 @@ export function TryTool(props: ITryToolProps): JSX.Element {
   );
 }
 
-/** Give the first field of what opened the focus; where there is none, the whole. */
+/** Move the focus to the first field of what opened, or to the whole if there is no field. */
 function useFirstField(root: React.RefObject<HTMLElement>): void {
   React.useEffect(() => {
     const field = root.current?.querySelector<HTMLElement>(FIELD);
@@ -131,7 +131,7 @@ function useFirstField(root: React.RefObject<HTMLElement>): void {
   }, [root]);
 }
 
-/** How far the call is, and what the tool answered. */
+/** The progress of the call, and the tool's result. */
 function CallEnd(props: ITryToolProps & { id: string }): JSX.Element {
   const trans = useTrans();
   const { id, showRequest } = props;
@@ -159,7 +159,7 @@ function CallEnd(props: ITryToolProps & { id: string }): JSX.Element {
   );
 }
 
-/** What became of the call; `null` before its end. Asked for whenever its request changed. */
+/** The outcome of the call; `null` before its end. Fetched whenever its request changes. */
 function useCallEnd(props: ITryToolProps & { id: string }): ICallEnd | null {
   const { id, server, servers, approvals } = props;
   const [end, setEnd] = React.useState<ICallEnd | null>(null);

@@ -1,20 +1,20 @@
 /**
- * The form of a new MCP server, and the entry that it stands for.
+ * The form for a new MCP server, and the entry that it describes.
  */
 import { isObject, parse, stringify } from '../../api/json';
 import type { IJsonObject, JsonValue } from '../../api/json';
 
-/** What is typed: of a program, of an address, or the entry itself. */
+/** What is typed: a program, a URL, or the entry itself. */
 export interface INewServer {
   kind: 'program' | 'address' | 'json';
   name: string;
   command: string;
-  /** One argument in each line. */
+  /** One argument per line. */
   args: string;
-  /** One name of a variable in each line. */
+  /** One name of a variable per line. */
   variables: string;
   url: string;
-  /** `Name: value` in each line. */
+  /** One `Name: value` per line. */
   headers: string;
   json: string;
 }
@@ -30,7 +30,7 @@ export const EMPTY: INewServer = {
   json: '{}'
 };
 
-/** A form that has an entry as JSON. */
+/** A form that contains an entry as JSON. */
 export function formOf(name: string, configuration: IJsonObject): INewServer {
   return { ...EMPTY, kind: 'json', name, json: stringify(configuration, 2) };
 }
@@ -71,7 +71,7 @@ export function entryOf(form: INewServer): IJsonObject {
 export type NamedEntry = readonly [name: string, configuration: IJsonObject];
 
 /**
- * The servers that a text names as their instructions do: a whole `mcp.json`, or one entry with its name, with or without
+ * The servers in a text from their instructions: a whole `mcp.json`, or one entry with its name, with or without
  * the braces around it. None if it is another text, as an entry alone is.
  */
 export function serversIn(text: string): readonly NamedEntry[] {
@@ -114,7 +114,7 @@ function isEntry(value: JsonValue): value is IJsonObject {
   );
 }
 
-/** A form that stands for an entry: with its fields if they can say all of it, else with its JSON. */
+/** A form for an entry: with fields if they can express all of it, otherwise with its JSON. */
 export function filledForm([name, configuration]: NamedEntry): INewServer {
   const { command, args, env, url, headers } = configuration;
   const form: INewServer = {
@@ -165,7 +165,7 @@ function lines(text: string): string[] {
   return text.split('\n').filter(line => line.trim() !== '');
 }
 
-/** The parts that have anything in them. */
+/** The parts that are not empty. */
 function given(parts: IJsonObject): IJsonObject {
   return Object.fromEntries(
     Object.entries(parts).filter(

@@ -1,5 +1,5 @@
 /**
- * The threads of agents: what each is doing, and what a person can do about it.
+ * The threads of agents: the state of each, and what a person can do with it.
  */
 import type { TranslationBundle } from '@jupyterlab/translation';
 import React from 'react';
@@ -149,7 +149,7 @@ function Row(props: IRowProps): JSX.Element {
   );
 }
 
-/** What can be done while the agent works. */
+/** The actions while the agent works. */
 function Working(
   props: IRowProps & { turnId: string; doing: IDoing }
 ): JSX.Element {

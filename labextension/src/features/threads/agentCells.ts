@@ -1,8 +1,8 @@
 /**
- * Cells that ask an agent.
+ * Detects cells that ask an agent.
  */
 
-/** As IPython reads a cell: it takes out empty lines before the magic, and no other. */
+/** Like IPython, which removes empty lines before the magic, and no others. */
 const AGENT_CELL = /^\s*%%agent(?!\S)/;
 
 /** Whether a cell with this source asks an agent. */

@@ -1,5 +1,5 @@
 /**
- * Puts the code that an agent ran into a notebook, as cells, so that the notebook runs without the agent.
+ * Inserts the code that an agent ran into a notebook as cells, so that the notebook runs without the agent.
  */
 import type { Cell, ICodeCellModel } from '@jupyterlab/cells';
 import type {
@@ -15,14 +15,14 @@ import type { ITurn } from '../../api/threads';
 import type { ICodeInserter } from '../../internalTokens';
 import { label } from '../../ui/text/visibleText';
 
-/** The part of a notebook's shared model that is needed here. */
+/** The part of a notebook's shared model that is used here. */
 type SharedNotebook = Pick<INotebookModel['sharedModel'], 'insertCells'>;
 
-/** What the inserter needs. */
+/** The dependencies of the inserter. */
 export interface ICodeInserterOptions {
   client: Pick<IAgentBoxClient, 'getThread' | 'getTurn'>;
   notebooks: Pick<INotebookTracker, 'find' | 'currentWidget'>;
-  /** Ask the person something; true for yes. */
+  /** Ask the person a question; return true for yes. */
   confirm: (question: string) => Promise<boolean>;
   trans: TranslationBundle;
 }
@@ -95,7 +95,7 @@ export class CodeInserter implements ICodeInserter {
   }
 
   /**
-   * Whether the turn was one of this notebook, or the person wants its code all the same: an output that was copied, or
+   * Whether the turn belongs to this notebook, or the person wants its code nevertheless: an output that was copied, or
    * forged, can name any turn.
    */
   private async _isWanted(turn: ITurn, panel: NotebookPanel): Promise<boolean> {
@@ -112,14 +112,14 @@ export class CodeInserter implements ICodeInserter {
   }
 }
 
-/** The code of a turn that ran to its end, in order. It is the server's: an output may say that other code ran. */
+/** The code of a turn that ran to its end, in order. It comes from the server, because an output may show other code. */
 export function codeThatRan(turn: ITurn): string[] {
   return turn.items.flatMap(item =>
     item.type === 'code_run' && item.status === 'completed' ? [item.code] : []
   );
 }
 
-/** Insert code cells in one step, that is undone by itself. */
+/** Insert code cells in one step that can be undone. */
 export function insertCode(
   notebook: SharedNotebook,
   index: number,

@@ -9,7 +9,7 @@ import { ICodeInserter } from '../../internalTokens';
 import { describeFailure } from './codeInserter';
 import { languageOf } from '../../ui/text/language';
 
-/** The command's id. */
+/** The id of the command. */
 const INSERT_COMMAND = 'jupyter-agentbox:insert-agent-code';
 
 /** Adds the command that inserts an agent's code as cells. */

@@ -8,16 +8,16 @@ import { Signal } from '@lumino/signaling';
 
 import { isAgentCell } from './agentCells';
 
-/** What the editors of Markdown cells have. */
+/** The MIME type of the editors of Markdown cells. */
 const PROSE = 'text/x-ipythongfm';
 
-/** What is used of a notebook. */
+/** The part of a notebook that is used here. */
 export type PromptNotebook = Pick<
   Notebook,
   'codeMimetype' | 'disposed' | 'model' | 'modelChanged'
 >;
 
-/** Watches the cells of one notebook while it is open. No more than the editor changes: the file and the kernel have code. */
+/** Watches the cells of a notebook while it is open. Only the editor changes: for the file and the kernel, it stays code. */
 export class PromptLanguage implements IDisposable {
   constructor(private readonly _notebook: PromptNotebook) {
     _notebook.modelChanged.connect(this._onModelChanged, this);

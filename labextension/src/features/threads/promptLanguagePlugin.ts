@@ -7,7 +7,7 @@ import { INotebookTracker } from '@jupyterlab/notebook';
 import { watchWidgets } from '../../integrations/sessions';
 import { PromptLanguage } from './promptLanguage';
 
-/** Shows what an agent is asked as prose. */
+/** Shows requests to an agent as prose. */
 export const promptLanguagePlugin: JupyterFrontEndPlugin<void> = {
   id: 'jupyter-agentbox:prompt-language',
   description: 'Shows what an agent is asked as prose, not as Python.',

@@ -1,5 +1,5 @@
 /**
- * Says under a cell whose agent works that its model was asked, while no output says what happens.
+ * Shows under a cell whose agent is working that its model was asked, while no output says what is happening.
  */
 import type { ISessionContext } from '@jupyterlab/apputils';
 import type { CodeCell, ICodeCellModel } from '@jupyterlab/cells';
@@ -21,10 +21,10 @@ import { isAgentCell } from './agentCells';
 
 type Outputs = ICodeCellModel['outputs'];
 
-/** The kernel does nothing any more of what it was asked. */
+/** Whether the kernel has finished everything that it was asked. */
 const ENDS: readonly string[] = ['restarting', 'autorestarting', 'dead'];
 
-/** What is used of a notebook. */
+/** The part of a notebook that is used here. */
 export interface IThinkingPanel {
   readonly content: Pick<NotebookPanel['content'], 'widgets'>;
   readonly sessionContext: Pick<
@@ -35,7 +35,7 @@ export interface IThinkingPanel {
 }
 
 /**
- * Watches one notebook while it is open: a turn is seen from its cell's first message to its last. The line is a part of
+ * Watches a notebook while it is open: a turn lasts from its cell's first message to its last. The line is a part of
  * the page only, not an output, so that no file has it.
  */
 export class ThinkingWatch implements IDisposable {
@@ -108,7 +108,7 @@ export class ThinkingWatch implements IDisposable {
   private _line: ThinkingLine | null = null;
 }
 
-/** The request that a cell's outputs come from. */
+/** The request from which a cell's outputs come. */
 function askedOf(cell: object): string {
   const { outputArea } = cell as Partial<CodeCell>;
   // JupyterLab has no future for a cell that was not run.
@@ -120,7 +120,7 @@ function idOf(header: KernelMessage.IHeader | object): string {
   return 'msg_id' in header ? header.msg_id : '';
 }
 
-/** The line under one cell. */
+/** The line under a cell. */
 class ThinkingLine extends ReactWidget {
   constructor(
     private readonly _outputs: Outputs,
@@ -139,7 +139,7 @@ class ThinkingLine extends ReactWidget {
   }
 }
 
-/** Each time that the model is asked, the seconds begin anew. */
+/** The seconds start again each time the model is asked. */
 function WhileThinking({ outputs }: { outputs: Outputs }): JSX.Element | null {
   useSignal(outputs.changed);
   return isThinking(itemsOf(outputs)) ? <Thinking /> : null;
@@ -151,7 +151,7 @@ function itemsOf(outputs: Outputs): IItemOutput[] {
   ).filter(item => item !== null);
 }
 
-/** Whether the items of a turn leave nothing to be waited for but the model. */
+/** Whether, according to a turn's items, only the model is being waited for. */
 export function isThinking(items: readonly IItemOutput[]): boolean {
   const last = items[items.length - 1]?.item;
   const isAnswered =

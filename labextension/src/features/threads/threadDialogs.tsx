@@ -1,5 +1,5 @@
 /**
- * What a person is asked, or shown, before or after something is done to a thread.
+ * The dialogs before and after something is done to a thread.
  */
 import { Dialog, InputDialog, showDialog } from '@jupyterlab/apputils';
 import type { TranslationBundle } from '@jupyterlab/translation';
@@ -14,7 +14,7 @@ import { LanguageProvider, useTrans } from '../../ui/context';
 import type { ILanguage } from '../../ui/text/language';
 import { label } from '../../ui/text/visibleText';
 
-/** What the dialogs act on. */
+/** The dependencies of the dialogs. */
 export interface IThreadDialogsOptions {
   threads: IThreadsModel;
   client: Pick<IAgentBoxClient, 'getMessages'>;
@@ -22,13 +22,13 @@ export interface IThreadDialogsOptions {
   language: ILanguage;
 }
 
-/** What a list of threads leads to. */
+/** The dialogs that a list of threads opens. */
 export interface IThreadDialogs {
-  /** Ask for another name. */
+  /** Ask for a new name. */
   rename(thread: IThread): Promise<void>;
-  /** Delete a thread, if the person says so. */
+  /** Delete a thread if the person confirms it. */
   delete(thread: IThread): Promise<void>;
-  /** Show what the model was sent. */
+  /** Show the messages to and from the model. */
   showMessages(thread: IThread): Promise<void>;
   /** Open the notebook of a thread. */
   goToNotebook(thread: IThread): Promise<void>;
@@ -98,7 +98,7 @@ export class ThreadDialogs implements IThreadDialogs {
   }
 }
 
-/** What people call a thread. */
+/** The display name of a thread. */
 export function threadName(thread: IThread, trans: TranslationBundle): string {
   return label(thread.name, 80) || trans.__('Unnamed thread');
 }
@@ -124,7 +124,7 @@ function Messages(props: { messages: readonly IModelMessage[] }): JSX.Element {
   );
 }
 
-/** Whose words a message has. */
+/** The author of a message, in words. */
 function describeMessage(
   { role, tool = '' }: IModelMessage,
   trans: TranslationBundle

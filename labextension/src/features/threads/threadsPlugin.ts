@@ -14,7 +14,7 @@ import {
 } from '../../internalTokens';
 import { ThreadsModel } from '../../model/threads';
 
-/** Provides the model of agents' threads. Once it was shown, it is kept up to date. */
+/** Provides the model of agents' threads, and keeps it up to date once it was shown. */
 export const threadsPlugin: JupyterFrontEndPlugin<IThreadsModel> = {
   id: 'jupyter-agentbox:threads',
   description: 'Provides the model of agents’ threads.',

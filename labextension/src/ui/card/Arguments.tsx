@@ -1,5 +1,5 @@
 /**
- * The arguments of a call, exactly as they would be sent.
+ * Shows the arguments of a call exactly as they would be sent.
  */
 import React from 'react';
 
@@ -15,14 +15,14 @@ import { LinkButton, VisibleText } from '../components/VisibleText';
 import { replacements, TRUSTED } from './replacements';
 import { Value } from './Value';
 
-/** Arguments that are shown at first. */
+/** The number of arguments that are shown at first. */
 const MAX_SHOWN = 100;
 
 export interface IArgumentsProps {
   values: IJsonObject;
   /** The tool's JSON Schema of its arguments. */
   schema?: JsonValue;
-  /** What is known of the argument that is Python, if one is. */
+  /** The analysis of the argument that is Python, if there is one. */
   python?: Omit<ICodeViewProps, 'code' | 'name'> | null;
 }
 
@@ -104,7 +104,7 @@ export function Arguments(props: IArgumentsProps): JSX.Element {
   );
 }
 
-/** What a schema says of one property. */
+/** The schema of a property. */
 function propertyOf(
   schema: JsonValue | undefined,
   name: string
@@ -115,7 +115,7 @@ function propertyOf(
     : undefined;
 }
 
-/** Whether some name or text in the value has a character that cannot be seen. */
+/** Whether any name or text in the value contains an invisible character. */
 export function hasHiddenText(value: JsonValue): boolean {
   if (typeof value === 'string') {
     return hasHidden(value);

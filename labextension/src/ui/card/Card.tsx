@@ -1,5 +1,5 @@
 /**
- * One request: what would run, and the buttons that decide; after the decision, what became of it.
+ * A request: what would run, and the buttons that decide; after the decision, its outcome.
  */
 import React from 'react';
 
@@ -33,36 +33,36 @@ import { LinkButton, VisibleText } from '../components/VisibleText';
 
 export interface ICardProps {
   approval: IApproval;
-  /** Where the request came from, in words; the link goes there. */
+  /** The origin of the request, in words; the link goes there. */
   origin: string;
   now: () => number;
   onDecide: (shown: IApproval, answer: PersonalAnswer) => Promise<void>;
   /** Inserts a cell that shows the value of a call whose cell has no output here. */
   onInsertValue?: (card: HTMLElement) => void;
-  /** The offer to update the code of the cell; without it, there is none. */
+  /** Offers to update the code of the cell; without it, there is no offer. */
   cellUpdate?: React.ReactNode;
-  /** Lets the request wait longer; says whether it does. */
+  /** Extends the request's waiting time; returns whether it did. */
   onExtend?: () => Promise<boolean>;
   onReveal?: (approval: IApproval) => void;
   /** Whether there is no cell to go to. */
   isWithoutCell?: boolean;
-  /** Fetches arguments that were left out; without it they are no longer kept. */
+  /** Fetches omitted arguments; without it, they are no longer stored. */
   onShowArguments?: () => void;
-  /** Opens the form of a rule that is prefilled from the request. */
+  /** Opens the form of a rule, prefilled from the request. */
   onMakeRule?: (effect: 'allow' | 'deny') => void;
-  /** Leads to the same request in the panel, whose buttons no kernel can cover. */
+  /** Goes to the same request in the panel, whose buttons no kernel can cover. */
   onOpenInPanel?: (approval: IApproval) => void;
-  /** Whether the card is a widget's. */
+  /** Whether the card is in a widget. */
   isInWidget?: boolean;
   /** Moves the focus on from a card that was decided; without it, the focus stays. */
   onLeave?: (card: HTMLElement) => void;
-  /** The request as it is now, also when the card has gone. */
+  /** The present request, even when the card is gone. */
   present?: () => IApproval | null;
-  /** Hears why an answer was not taken, for a place that outlives the card. */
+  /** Is told why an answer was not accepted, to show it where it outlives the card. */
   onFailure?: (text: string) => void;
 }
 
-/** The same component in an output, a widget and the panel. */
+/** The component is the same in an output, a widget and the panel. */
 export function Card(props: ICardProps): JSX.Element {
   const trans = useTrans();
   const nameOf = useNameOf();
@@ -163,13 +163,13 @@ function Pending(props: ICardProps & { sending: ISending }): JSX.Element {
   );
 }
 
-/** It is within the card, whose letters it adds to. */
+/** It is inside the card, to whose keys it adds. */
 function TogetherLetter(): null {
   useTogetherLetter();
   return null;
 }
 
-/** What is marked in the code of a request; `null` if it is none to run code. */
+/** The marks in the code of a request; `null` if the request does not run code. */
 function pythonOf(approval: IApproval): IArgumentsProps['python'] {
   return codeOf(approval.call) === null
     ? null
@@ -311,7 +311,7 @@ function Final(props: ICardProps): JSX.Element {
   );
 }
 
-/** The way from what was decided to a rule that decides it. */
+/** Leads from a decided request to a rule for such requests. */
 function MakeRule({ approval, onMakeRule }: ICardProps): JSX.Element | null {
   const trans = useTrans();
   return onMakeRule ? (
@@ -332,7 +332,7 @@ interface IMissingValueProps {
   onInsert?: (card: HTMLElement) => void;
 }
 
-/** Says where the value is that is not below the cell. */
+/** Says where the value is if it is not below the cell. */
 function MissingValue(props: IMissingValueProps): JSX.Element | null {
   const trans = useTrans();
   const { root, onInsert } = props;
@@ -359,7 +359,7 @@ function MissingValue(props: IMissingValueProps): JSX.Element | null {
 }
 
 /**
- * When what has the focus goes, because its request is final, the focus goes to the card.
+ * When the focused element disappears because its request is final, the focus moves to the card.
  *
  * After the person's own answer it goes on from there. If the request ended by itself, the person may be in the middle of
  * a word: the card holds the focus and says so, and keeps the keys from the notebook until the focus leaves it.

@@ -1,5 +1,5 @@
 /**
- * The card in an output: a renderer of the request's MIME type.
+ * The card in an output: a renderer for the MIME type of requests.
  */
 import { ReactWidget } from '@jupyterlab/ui-components';
 import type { IRenderMime } from '@jupyterlab/rendermime-interfaces';
@@ -13,13 +13,13 @@ import { CARD_MIME_TYPE } from '../../api/protocol';
 import type { IApproval } from '../../api/protocol';
 import { savedLine, saysThatItWaits } from '../text/savedLine';
 
-/** Better than the rank of ipywidgets' renderer (-10), so that the card needs no widget manager. */
+/** Takes precedence over ipywidgets' renderer (-10), so that the card needs no widget manager. */
 const RANK = -20;
 
-/** Requests that an output shows; the kernel side puts fewer into one. */
+/** The maximum number of requests in an output; the kernel side puts fewer into one. */
 const MOST_REQUESTS = 200;
 
-/** Shows the card of the request that an output names. */
+/** Shows the card of an output's request. */
 export class CardRenderer extends ReactWidget implements IRenderMime.IRenderer {
   constructor(private readonly _context: ICardContext) {
     super();
@@ -49,7 +49,7 @@ export class CardRenderer extends ReactWidget implements IRenderMime.IRenderer {
     );
   }
 
-  /** Put what became of a request in the place of a saved text that says that it waits. */
+  /** Replace a saved text that says that a request waits by its outcome. */
   private readonly _correct = (approval: IApproval): void => {
     const model = this._model;
     const line = savedLine(approval);
@@ -73,7 +73,7 @@ export class CardRenderer extends ReactWidget implements IRenderMime.IRenderer {
   private _requestIds: readonly string[] = [''];
 }
 
-/** The requests that an output names, in their order: code can write anything there. */
+/** The requests that an output names, in order; code can write anything there. */
 function requestIdsOf(model: IRenderMime.IMimeModel): readonly string[] {
   const data = model.data[CARD_MIME_TYPE] as {
     request_id?: unknown;

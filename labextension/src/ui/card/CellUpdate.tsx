@@ -1,5 +1,5 @@
 /**
- * Writes what a person edited into the code of the cell that asked, once they have seen what that changes.
+ * Writes a person's edits into the code of the calling cell, once they have seen the changes.
  */
 import React from 'react';
 
@@ -11,7 +11,7 @@ import { useSignal } from '../hooks/useSignal';
 import { Difference } from '../code/Difference';
 import { LinkButton, VisibleText } from '../components/VisibleText';
 
-/** Whether the code of a cell may have other arguments than those that ran. */
+/** Whether the code of a cell may have arguments other than those that ran. */
 export function mayUpdateCell({ call, decision }: IApproval): boolean {
   return (
     Boolean(decision?.arguments) &&
@@ -21,7 +21,7 @@ export function mayUpdateCell({ call, decision }: IApproval): boolean {
   );
 }
 
-/** What is shown: an offer, what would change, why nothing can, or that it is done. */
+/** The states: an offer, a preview of the changes, a reason why nothing can change, or done. */
 type State =
   | { kind: 'offered' | 'asking' | 'done' }
   | { kind: 'refused'; reason: string }
@@ -116,7 +116,7 @@ export function CellUpdate({
 }
 
 interface IProposalProps {
-  /** Which cell: the kernel says from which one a call came. */
+  /** Says which cell it is, according to the kernel. */
   place: string;
   before: string;
   after: string;
@@ -124,7 +124,7 @@ interface IProposalProps {
   onCancel: () => void;
 }
 
-/** What would change, and the button that changes it. */
+/** The preview of the changes, and the button that makes them. */
 function Proposal(props: IProposalProps): JSX.Element {
   const trans = useTrans();
   const first = React.useRef<HTMLButtonElement>(null);
@@ -159,7 +159,7 @@ function Proposal(props: IProposalProps): JSX.Element {
   );
 }
 
-/** What the server proposes, or a reason of the same form if it cannot be asked. */
+/** The server's proposal, or a reason of the same form if the server cannot be asked. */
 async function proposal(
   propose: (id: string, source: string) => Promise<ICellUpdate>,
   approval: IApproval,

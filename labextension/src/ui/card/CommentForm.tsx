@@ -1,5 +1,5 @@
 /**
- * Asks for the comment of an answer that allows, in place.
+ * Asks for a comment on allowing, in place.
  */
 import React from 'react';
 
@@ -12,7 +12,7 @@ import type { IComment } from './forms';
 export interface ICommentFormProps {
   comment: IComment;
   isGrave: boolean;
-  /** Whether the field takes the focus when it appears; not if the form comes back by itself. */
+  /** Whether the field takes the focus when it appears; not if the form reappears by itself. */
   isFocused: boolean;
   isBusy: boolean;
   describedBy: string;
@@ -21,7 +21,7 @@ export interface ICommentFormProps {
   onCancel: () => void;
 }
 
-/** Escape goes back. Enter makes a line: only the button allows, and nobody presses that by typing. */
+/** Escape goes back. Enter inserts a line: only the button allows, and typing does not press it. */
 export function CommentForm(props: ICommentFormProps): JSX.Element {
   const trans = useTrans();
   const id = React.useId();

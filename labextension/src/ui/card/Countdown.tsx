@@ -1,5 +1,5 @@
 /**
- * The time that is left to decide.
+ * The time left to decide.
  */
 import React from 'react';
 
@@ -9,20 +9,20 @@ import { useKeptFocus } from '../hooks/useKeptFocus';
 import { useIsInView, useTick } from '../hooks/useTick';
 import { localeOf } from '../text/language';
 
-/** Seconds from which on the time is short. */
+/** Seconds below which the time counts as short. */
 const SHORT = 60;
 
-/** Seconds from which on more can be asked for. */
+/** Seconds below which the time can be extended. */
 const OFFERED = 120;
 
 export interface ICountdownProps {
   expiresAt: string;
   now: () => number;
-  /** Lets the request wait longer; says whether it does. */
+  /** Extends the request's waiting time; returns whether it did. */
   onExtend?: () => Promise<boolean>;
 }
 
-/** Counts down in minutes and seconds; not announced, or a screen reader would count along. */
+/** Counts down in minutes and seconds; not announced, because a screen reader would read out every second. */
 export function Countdown(props: ICountdownProps): JSX.Element {
   const trans = useTrans();
   const { expiresAt, now, onExtend } = props;

@@ -29,7 +29,7 @@ export interface IDecidingProps {
   describedBy: string;
   /** Whether a part of the arguments was never shown. */
   hasUnseen: boolean;
-  /** Opens the form of a rule that is prefilled from the request. */
+  /** Opens the form of a rule, prefilled from the request. */
   onMakeRule?: (effect: 'allow' | 'deny') => void;
 }
 
@@ -41,12 +41,12 @@ const EditForm = React.lazy(async () => {
 
 type Mode = IForm['mode'];
 
-/** Whether a request is to run code, and has nothing else to edit. */
+/** Whether a request would run code, and has nothing else to edit. */
 function isCode({ call }: IApproval): boolean {
   return codeOf(call) !== null && isOnlyCode(call.arguments);
 }
 
-/** Keeps what was typed when a form is closed or the server says no. */
+/** Keeps what was typed when a form is closed or the server refuses it. */
 export function Deciding(props: IDecidingProps): JSX.Element {
   const trans = useTrans();
   const { approval, describedBy } = props;
@@ -177,7 +177,7 @@ interface IChoicesProps {
   onReject: () => void;
 }
 
-/** The file of a project whose server asks for trust; empty for other requests. */
+/** The file of a project whose server needs trust; empty for other requests. */
 function projectFile({ call }: IApproval): string {
   const file = call.arguments['file'];
   return qualifiedName(call) === 'agentbox.register_mcp_server' &&
@@ -248,7 +248,7 @@ function Choices(props: IChoicesProps): JSX.Element {
   );
 }
 
-/** The arrows beside the buttons, and the lasting answers of the one that is open. */
+/** The arrows beside the buttons, and the lasting answers of the open one. */
 function useLasting(props: IChoicesProps): {
   toggle: (kind: LastingKind) => JSX.Element;
   answers: JSX.Element | null;
@@ -282,7 +282,7 @@ function useLasting(props: IChoicesProps): {
   return { toggle, answers };
 }
 
-/** Call back if the component goes while something is open in it. */
+/** Call back if the component is unmounted while something is open in it. */
 function useInterruption(isOpen: boolean, onInterruption: () => void): void {
   const latest = React.useRef<(() => void) | null>(null);
   React.useEffect(() => {

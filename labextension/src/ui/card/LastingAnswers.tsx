@@ -1,5 +1,5 @@
 /**
- * The arrow beside a button that decides, and what it opens within the card: lasting answers, and what else there is.
+ * The arrow beside a button that decides, and what it opens inside the card: lasting answers and other actions.
  *
  * They are no menu that lies over the card: what lies over a card turns its buttons off, and a press on one of these counts
  * as little as on the others before a person could have seen it.
@@ -24,7 +24,7 @@ export interface ILastingToggleProps {
   onToggle: () => void;
 }
 
-/** Opens and closes the lasting answers; it decides nothing. */
+/** Opens and closes the lasting answers; decides nothing. */
 export function LastingToggle(props: ILastingToggleProps): JSX.Element {
   const trans = useTrans();
   const name =
@@ -58,12 +58,12 @@ export interface ILastingAnswersProps {
   onAnswer: (terms: IGrantTerms) => void;
   /** Opens the form for a comment. */
   onComment: () => void;
-  /** Opens the form of a rule that is prefilled from the request. */
+  /** Opens the form of a rule, prefilled from the request. */
   onMakeRule?: (effect: 'allow' | 'deny') => void;
   onClose: () => void;
 }
 
-/** One button for each lasting answer, which says the whole of its scope; Escape goes back. */
+/** One button for each lasting answer, which names its whole scope; Escape goes back. */
 export function LastingAnswers(props: ILastingAnswersProps): JSX.Element {
   const trans = useTrans();
   const { approval, kind } = props;
@@ -72,7 +72,7 @@ export function LastingAnswers(props: ILastingAnswersProps): JSX.Element {
   const whyNoGrants = useWhyLocked('grants');
   const why = kind === 'allow' ? whyNoGrants : '';
   const [isChoosing, setChoosing] = React.useState(false);
-  /** Whether the form was open: its button gets the focus back. */
+  /** Whether the form was open, so that its button gets the focus back. */
   const wasChoosing = React.useRef(false);
   wasChoosing.current ||= isChoosing;
   React.useEffect(() => {

@@ -1,5 +1,5 @@
 /**
- * Asks until when, and for how many calls, an answer is to last, in place.
+ * Asks until when, and for how many calls, an answer lasts, in place.
  */
 import React from 'react';
 
@@ -20,7 +20,7 @@ export interface ILastingFormProps {
   onCancel: () => void;
 }
 
-/** The button says the whole of what it answers; there is none for what cannot be meant. */
+/** The button names the whole answer; there is none for impossible input. */
 export function LastingForm(props: ILastingFormProps): JSX.Element {
   const trans = useTrans();
   const { approval, kind } = props;

@@ -1,5 +1,5 @@
 /**
- * What stands for arguments that are too long for a list, or that are no longer kept.
+ * Stands for arguments that are too long for a list, or are no longer stored.
  */
 import React from 'react';
 
@@ -9,12 +9,12 @@ import { qualifiedName } from '../../api/protocol';
 import { label } from '../text/visibleText';
 import { LinkButton, VisibleText } from '../components/VisibleText';
 
-/** Characters of the beginning that are shown. */
+/** The number of characters that are shown from the beginning. */
 const SHOWN = 200;
 
 export interface ILongArgumentsProps {
   omitted: IOmission;
-  /** Fetches all of them; without it they are no longer kept. */
+  /** Fetches all of them; without it, they are no longer stored. */
   onShow?: () => void;
 }
 
@@ -44,7 +44,7 @@ export function LongArguments(props: ILongArgumentsProps): JSX.Element {
   );
 }
 
-/** A pending request until all of its arguments are here: it has no button that decides. */
+/** A pending request until all of its arguments are fetched: it has no buttons that decide. */
 export function LongRequest(props: {
   approval: IApproval;
   onShow: () => void;

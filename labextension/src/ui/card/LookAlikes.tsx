@@ -1,5 +1,5 @@
 /**
- * The letters in a call's names and values that are not what they look like, as the server found them.
+ * The characters in a call's names and values that, according to the server, are not what they look like.
  */
 import type { TranslationBundle } from '@jupyterlab/translation';
 import React from 'react';

@@ -1,5 +1,5 @@
 /**
- * What became of a request: one line, the call in another, and the progress of a running call.
+ * The outcome of a request in one line, the call in another, and the progress of a running call.
  */
 import type { TranslationBundle } from '@jupyterlab/translation';
 import React from 'react';
@@ -13,7 +13,7 @@ import { summarize } from '../text/summary';
 import { label } from '../text/visibleText';
 import { localeOf } from '../text/language';
 
-/** A sign for people who do not tell the colours apart. */
+/** A symbol for people who cannot distinguish the colours. */
 export const SIGNS: Record<Mood, string> = {
   waiting: '●',
   running: '▶',
@@ -88,10 +88,10 @@ function timeOf(time: Date, trans: TranslationBundle): string {
     : time.toLocaleString(localeOf(trans), { ...CLOCK, ...DATE });
 }
 
-/** Log messages that are shown. */
+/** The number of log messages that are shown. */
 const MOST_MESSAGES = 3;
 
-/** Levels of MCP that need no word. */
+/** MCP's log levels that are not named. */
 const USUAL_LEVELS: readonly string[] = ['debug', 'info', 'notice'];
 
 interface IMessagesProps {
@@ -99,7 +99,7 @@ interface IMessagesProps {
   messages: readonly ILogMessage[];
 }
 
-/** What the server logs while the call runs: each line begins with who says it. Not read out, because it may be a flood. */
+/** The server's log messages during the call; each line names the server. Not announced, because there may be many. */
 function Messages(props: IMessagesProps): JSX.Element | null {
   const shown = props.messages.slice(-MOST_MESSAGES);
   return shown.length > 0 ? (
@@ -141,10 +141,10 @@ function Progress({ progress }: IProgressProps): JSX.Element {
   );
 }
 
-/** Beyond this, digits say nothing to a person. */
+/** From this size on, digits mean nothing to a person. */
 const MOST = 1e15;
 
-/** How far a tool says it is: “42 of 100” where it counts, and else in percent. */
+/** The progress that a tool reports: “42 of 100” if it counts, otherwise in percent. */
 function describeProgress(
   { progress, total }: IProgress,
   trans: TranslationBundle

@@ -1,5 +1,5 @@
 /**
- * Asks for the reason of a rejection, in place.
+ * Asks for the reason for a rejection, in place.
  */
 import React from 'react';
 
@@ -11,9 +11,9 @@ import { useInView } from '../hooks/useInView';
 
 export interface IRejectFormProps {
   reason: string;
-  /** What the button says that rejects, if not just that. */
+  /** The label of the button that rejects, if it is not the usual one. */
   rejectLabel?: string;
-  /** Whether the field takes the focus when it appears; not if the form comes back by itself. */
+  /** Whether the field takes the focus when it appears; not if the form reappears by itself. */
   isFocused: boolean;
   isBusy: boolean;
   describedBy: string;
@@ -22,7 +22,7 @@ export interface IRejectFormProps {
   onCancel: () => void;
 }
 
-/** Enter rejects, Shift+Enter makes a line, Escape goes back. */
+/** Enter rejects, Shift+Enter inserts a line, Escape goes back. */
 export function RejectForm(props: IRejectFormProps): JSX.Element {
   const trans = useTrans();
   const id = React.useId();

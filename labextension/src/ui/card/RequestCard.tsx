@@ -15,21 +15,21 @@ import { WhileConnected } from './WhileConnected';
 
 export interface IRequestCardProps {
   requestId: string;
-  /** What the output says in a front end without this extension. */
+  /** The output's text in a front end without this extension. */
   fallback?: string;
-  /** Whether to offer the way to the cell. */
+  /** Whether to offer a link to the cell. */
   hasLink?: boolean;
-  /** Whether the card is a widget's, which its kernel lays out. */
+  /** Whether the card is in a widget, whose layout its kernel controls. */
   isInWidget?: boolean;
   /** Whether the card is an output of a cell, whose value may be missing below it. */
   isUnderCell?: boolean;
-  /** Hears of the request when nothing more becomes of it. */
+  /** Is told of the request when nothing can change it any more. */
   onFinal?: (approval: IApproval) => void;
-  /** Hears why an answer was not taken. */
+  /** Is told why an answer was not accepted. */
   onFailure?: (text: string) => void;
 }
 
-/** Another request is another card: with buttons that are not ready yet, and with no form that was open. */
+/** Another request is another card: its buttons are not ready yet, and no form is open. */
 export function RequestCard(props: IRequestCardProps): JSX.Element {
   const { requestId } = props;
   return (
@@ -40,7 +40,7 @@ export function RequestCard(props: IRequestCardProps): JSX.Element {
   );
 }
 
-/** What the server of the call asks, under the request. */
+/** The question of the call's server, under the request. */
 function QuestionsOfRequest(props: IRequestCardProps): JSX.Element | null {
   const { questions, openPanel } = useCardContext();
   return questions ? (
@@ -147,8 +147,8 @@ function OneRequest(props: IRequestCardProps): JSX.Element {
 }
 
 /**
- * Whether a call was asked for before this page was loaded, and succeeded since. The cell's outputs went to the page of
- * before: JupyterLab does not fetch them.
+ * Whether a call was made before this page was loaded, and has succeeded since. The cell's outputs went to the page
+ * that was open before: JupyterLab does not fetch them.
  */
 function isValueMissing({ created_at, outcome }: IApproval): boolean {
   return (

@@ -1,5 +1,5 @@
 /**
- * The requests of the calls that a cell makes, in one output: what was decided in lines that fold, what waits as cards.
+ * The requests of a cell's calls, in one output: decided ones as lines that fold, pending ones as cards.
  */
 import type { TranslationBundle } from '@jupyterlab/translation';
 import type { IDisposable } from '@lumino/disposable';
@@ -19,18 +19,18 @@ import { SIGNS } from './Outcome';
 import { RequestCard } from './RequestCard';
 import { Together } from './together';
 
-/** Up to so many requests have a card each, decided or not. */
+/** Up to this number, each request has a card, decided or not. */
 const FEW = 3;
 
 export interface IRequestGroupProps {
   requestIds: readonly string[];
-  /** What the output says in a front end without this extension, a line for each request. */
+  /** The output's text in a front end without this extension, one line for each request. */
   fallback: string;
-  /** Hears of a request when nothing more becomes of it. */
+  /** Is told of a request when nothing can change it any more. */
   onFinal: (approval: IApproval) => void;
 }
 
-/** Few requests as cards; of many, those that wait first as cards, and all of them in lines. */
+/** Shows a few requests as cards; of many, the first pending ones as cards, and all of them as lines. */
 export function RequestGroup(props: IRequestGroupProps): JSX.Element {
   const { requestIds } = props;
   const { model, trans, openTogether } = useCardContext();
@@ -88,7 +88,7 @@ interface ICallsProps extends IRequestGroupProps {
   known: readonly IKnownApproval[];
 }
 
-/** How many calls there are and what became of them; opened, a line for each. */
+/** The number of calls and their outcomes; when expanded, one line for each. */
 function Calls(props: ICallsProps): JSX.Element {
   const { requestIds, known } = props;
   const { trans } = useCardContext();
@@ -129,7 +129,7 @@ interface ILaterProps {
   onTogether: (() => void) | null;
 }
 
-/** Says of requests that have no card yet that they wait, and leads to where they can be decided together. */
+/** Says that requests without a card are waiting, and leads to where they can be decided together. */
 function Later(props: ILaterProps): JSX.Element | null {
   const { trans } = useCardContext();
   const { count, onTogether } = props;
@@ -156,7 +156,7 @@ function Later(props: ILaterProps): JSX.Element | null {
 /** What never changes. */
 const NOTHING: IQuestionsModel['changed'] = new Signal({} as IQuestionsModel);
 
-/** The requests of calls whose servers ask something: the card of the question stands under theirs. */
+/** The requests of calls whose servers ask a question: the question's card is under theirs. */
 function useAsking(): ReadonlySet<string> {
   const { questions } = useCardContext();
   useSignal(questions?.changed ?? NOTHING);
@@ -169,7 +169,7 @@ function isOpen(known: IKnownApproval | undefined): boolean {
   return approval ? approval.status === 'pending' : state !== 'unknown';
 }
 
-/** Keep requests in the store while they are shown, and say when nothing more becomes of one. */
+/** Keep requests in the store while they are shown, and report when nothing can change one any more. */
 function useTracked(
   ids: readonly string[],
   onFinal: (approval: IApproval) => void
@@ -242,12 +242,12 @@ function useLastDecided(
 
 interface ILineProps {
   id: string;
-  /** `null` until it was fetched. */
+  /** `null` until it is fetched. */
   approval: IApproval | null;
   fallback: string;
 }
 
-/** A call in one line, which opens its card if it does not wait. */
+/** A call in one line, which expands to its card if it is not pending. */
 function Line({ id, approval, fallback }: ILineProps): JSX.Element {
   const { trans } = useCardContext();
   const nameOf = useNameOf();
@@ -279,7 +279,7 @@ function Line({ id, approval, fallback }: ILineProps): JSX.Element {
   );
 }
 
-/** How many calls there are, and what became of them: “60 calls, 58 allowed, 2 rejected”. */
+/** The number of calls and their outcomes: “60 calls, 58 allowed, 2 rejected”. */
 export function describeGroup(
   known: readonly (IApproval | null)[],
   trans: TranslationBundle
@@ -303,7 +303,7 @@ export function describeGroup(
   ].join(', ');
 }
 
-/** What the output says of one request; of a text that has not a line for each, nothing. */
+/** The output's text about one request; none if the text does not have one line for each. */
 function fallbackOf(props: IRequestGroupProps, index: number): string {
   const { fallback, requestIds } = props;
   if (requestIds.length === 1) {

@@ -1,5 +1,5 @@
 /**
- * The risk of a call: a sign and a word, so that nobody has to tell colours apart.
+ * The risk of a call: a symbol and a word, so that nobody has to distinguish colours.
  */
 import React from 'react';
 

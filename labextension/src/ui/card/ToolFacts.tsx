@@ -1,5 +1,5 @@
 /**
- * What is known about a tool and a request beside the arguments. The tool's own words are marked as such.
+ * The facts about a tool and a request besides the arguments. The tool's own words are marked as such.
  */
 import type { TranslationBundle } from '@jupyterlab/translation';
 import React from 'react';
@@ -25,14 +25,14 @@ import { TextBlock, VisibleText } from '../components/VisibleText';
 import { RiskMark } from './RiskMark';
 import { localeOf } from '../text/language';
 
-/** Characters of the first sentence of a description that are shown. */
+/** The number of characters of a description's first sentence that are shown. */
 const MAX_SENTENCE = 300;
 
 export interface IRiskLineProps {
   approval: IApproval;
 }
 
-/** How much the call can do: what the server claims, which nothing checks, or that it claims nothing. */
+/** The risk of the call: what the server claims, unchecked, or that it claims nothing. */
 export function RiskLine({ approval }: IRiskLineProps): JSX.Element {
   const trans = useTrans();
   const { risk, text, isClaim } = describeRisk(approval, trans);
@@ -63,7 +63,7 @@ function explain(
     : undefined;
 }
 
-/** The first sentence of the description, marked as the server's where it is. */
+/** The first sentence of the description, marked as the server's if it is. */
 export function Says({ approval }: IRiskLineProps): JSX.Element | null {
   const trans = useTrans();
   const { description } = approval.tool;
@@ -85,7 +85,7 @@ export function Says({ approval }: IRiskLineProps): JSX.Element | null {
   );
 }
 
-/** Says of a tool that its server changed it, or has it since, that nobody has looked at it as it is now. */
+/** Says of a new or changed tool that nobody has reviewed it. */
 export function Mark({ approval }: IRiskLineProps): JSX.Element | null {
   const trans = useTrans();
   const { mark } = approval.tool;
@@ -207,7 +207,7 @@ const PERSON = {
   via: 'browser' as const
 };
 
-/** Who may have asked: of several people who use a kernel, it can be any. */
+/** Who may have made the call: any of several people who use a kernel. */
 export function askedBy(
   askers: readonly IAsker[],
   nameOf: NameOf,
@@ -231,7 +231,7 @@ export function askedBy(
   );
 }
 
-/** What a server asked while its tool ran, and what became of that. */
+/** What a server asked while its tool ran, and the answer. */
 function describeQuestion(
   { message, url, action, reviewer }: IQuestionRecord,
   nameOf: NameOf,
@@ -261,7 +261,7 @@ function reasonName(approval: IApproval, trans: TranslationBundle): string {
     : trans.__('Comment');
 }
 
-/** What made the server ask, or spared a person the question. */
+/** Why a person was asked, or was not. */
 function whyOf(
   approval: IApproval,
   nameOf: NameOf,
@@ -288,7 +288,7 @@ function whyOf(
   return trans.__('No rule and no lasting answer covers this call.');
 }
 
-/** Where a rule stands; empty if it is in no file, or there is none. */
+/** The location of a rule; empty if it is in no file, or there is none. */
 function placeOf(rule: IDecidingRule | null | undefined): string {
   return rule?.file ? `${rule.file}:${rule.line ?? 1}` : '';
 }

@@ -14,21 +14,21 @@ import { isSecretName } from '../text/secretNames';
 import { isColoured, JSON_TYPE, kindOf } from '../text/valueKind';
 import { Picture } from './Picture';
 
-/** Characters that a value may have and still stand beside its name. */
+/** The maximum number of characters of a value that is shown beside its name. */
 const MAX_INLINE = 72;
 
-/** Rows and columns that a table may have. */
+/** The maximum number of rows and columns of a table. */
 const MAX_ROWS = 100;
 const MAX_COLUMNS = 8;
 
 export interface IValueProps {
   name: string;
   value: JsonValue;
-  /** What the tool's JSON Schema says of it. */
+  /** Its part of the tool's JSON Schema. */
   schema?: JsonValue;
 }
 
-/** A value, which a person has to ask for if it is probably a secret. */
+/** A value, which is shown only on request if it is probably a secret. */
 export function Value({ name, value, schema }: IValueProps): JSX.Element {
   const [isShown, setShown] = React.useState(false);
   const isMasked = isSecretName(name) && value !== null && value !== '';
@@ -53,7 +53,7 @@ interface IMaskProps {
   onShow: () => void;
 }
 
-/** Stands for a secret. Until it is shown, a person has not seen it. */
+/** Replaces a secret. Until it is shown, a person has not seen it. */
 function Mask({ name, length, onShow }: IMaskProps): JSX.Element {
   const trans = useTrans();
   const report = React.useContext(UnseenReport);
@@ -110,7 +110,7 @@ interface ILongTextProps {
   schema?: JsonValue;
 }
 
-/** A text that needs a place of its own: as what it is, where that is known. */
+/** A text that needs its own block, rendered by its kind if that is known. */
 function LongText({ name, text, schema }: ILongTextProps): JSX.Element {
   const kind = React.useMemo(
     () => kindOf(name, schema, text),

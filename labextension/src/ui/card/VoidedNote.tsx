@@ -1,5 +1,5 @@
 /**
- * Says of a request that a lasting answer would have covered why it asks all the same, and shows what changed.
+ * Says why a request asks although a lasting answer would have covered it, and shows what changed.
  */
 import React from 'react';
 
@@ -44,7 +44,7 @@ export function VoidedNote({ approval }: IVoidedNoteProps): JSX.Element | null {
   );
 }
 
-/** All that a server says of a tool, line by line. */
+/** Everything that a server says about a tool, line by line. */
 function textOf(tool: IToolDescription): string {
   return [
     tool.title,

@@ -14,7 +14,7 @@ export interface IWhileConnectedProps {
   children: React.ReactNode;
 }
 
-/** Keeps the children, with what was typed in them, and says in their place what to do. */
+/** Keeps the children with what was typed in them, and shows in their place what to do. */
 export function WhileConnected(props: IWhileConnectedProps): JSX.Element {
   const { requestId, children } = props;
   const { model, trans } = useCardContext();

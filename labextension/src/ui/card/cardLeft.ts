@@ -1,8 +1,8 @@
 /**
- * How the page hears that a person has answered at a card that is no more.
+ * Notifies the page that a person has answered at a card that is gone.
  */
 
-/** The event that an output fires when an answer has taken its card away. */
+/** The event that an output fires when an answer has removed its card. */
 export const CARD_LEFT = 'jp-AgentBox-cardLeft';
 
 /** Tell the page that the card in an output was answered. */

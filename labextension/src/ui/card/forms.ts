@@ -6,7 +6,7 @@ import React from 'react';
 
 import type { IDraft } from '../form/draft';
 
-/** What is open on a card, and what was typed. */
+/** The open form of a card, and what was typed. */
 export interface IForm {
   mode: 'choose' | 'comment' | 'edit' | 'reject';
   reason: string;
@@ -14,13 +14,13 @@ export interface IForm {
   comment?: IComment;
 }
 
-/** What a person writes who allows a call, and whether the code is told. */
+/** A person's comment on allowing a call, and whether the code is told. */
 export interface IComment {
   text: string;
   isTold: boolean;
 }
 
-/** Forms by the id of their request. Each widget has its own: two views of a request are filled in apart. */
+/** Forms by the ids of their requests. Each widget has its own: two views of a request are filled in separately. */
 export class Forms {
   get(id: string): IForm | undefined {
     return this._forms.get(id);
@@ -37,5 +37,5 @@ export class Forms {
   private readonly _forms = new Map<string, IForm>();
 }
 
-/** The forms of the widget that a card is in. */
+/** The forms of a card's widget. */
 export const OpenForms = React.createContext(new Forms());

@@ -1,23 +1,23 @@
 /**
- * Arguments that carry a value and what is to stand in its place.
+ * Finds arguments that contain a value and its replacement.
  */
 import { isObject, namesOf, setMember, stringify } from '../../api/json';
 import type { IJsonObject, JsonValue } from '../../api/json';
 import { isSecretName } from '../text/secretNames';
 
-/** A text, or a JSON value as text, and what is to stand in its place. */
+/** A text, or a JSON value as text, and its replacement. */
 export interface IReplacement {
-  /** The names of the old value and of the new one. */
+  /** The names of the old and the new value. */
   old: string;
   name: string;
   before: string;
   after: string;
 }
 
-/** Characters that two texts may have together to be compared. */
+/** The maximum total number of characters of two texts that are compared. */
 const MAX_LENGTH = 100_000;
 
-/** Words that begin, or are, the names of the two. */
+/** Words that the two names begin with, or consist of. */
 const PAIRS = [
   ['old', 'new'],
   ['before', 'after'],
@@ -27,7 +27,7 @@ const PAIRS = [
 /** The entry of a project's server that was trusted; it is compared with the one that asks for trust. */
 export const TRUSTED = 'trusted_before';
 
-/** Stands for the values of names that look like those of secrets. */
+/** Replaces values whose names look like those of secrets. */
 const MASK = '•••';
 
 /** The pairs among arguments, such as `old_text` and `new_text`. */
@@ -49,7 +49,7 @@ export function replacements(values: IJsonObject): IReplacement[] {
   });
 }
 
-/** The text of a value: itself, or JSON with a line for each member; `null` for what has no lines. */
+/** The text of a value: itself, or JSON with one line per member; `null` for what has no lines. */
 function comparable(value: JsonValue): string | null {
   if (typeof value === 'string') {
     return value;
@@ -59,7 +59,7 @@ function comparable(value: JsonValue): string | null {
     : null;
 }
 
-/** The value without what its names say is secret. */
+/** The value without what its names mark as secret. */
 function masked(value: JsonValue): JsonValue {
   if (Array.isArray(value)) {
     return value.map(masked);
@@ -74,7 +74,7 @@ function masked(value: JsonValue): JsonValue {
   return copy;
 }
 
-/** The name of what is to stand in the place of an argument; `null` if its name says nothing of the kind. */
+/** The name of an argument's replacement; `null` if the argument's name suggests none. */
 function counterpart(name: string): string | null {
   if (name === TRUSTED) {
     return 'configuration';

@@ -1,14 +1,14 @@
 /**
- * The way from one of many requests of a cell to where they can be decided together.
+ * Leads from one of a cell's many requests to where they can be decided together.
  */
 import React from 'react';
 
 import { useStepLetter } from '../guarded/cardKeys';
 
-/** Goes there; `null` where a request is decided by itself. */
+/** Goes there; `null` if a request is decided on its own. */
 export const Together = React.createContext<(() => void) | null>(null);
 
-/** Have the letter T of a card go there. */
+/** Bind the letter T of a card to go there. */
 export function useTogetherLetter(): void {
   useStepLetter('T', React.useContext(Together));
 }

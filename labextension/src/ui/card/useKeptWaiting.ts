@@ -1,17 +1,17 @@
 /**
- * Lets a request wait longer while a person fills in one of its forms.
+ * Extends a request's waiting time while a person fills in one of its forms.
  */
 import React from 'react';
 
 import type { IApproval } from '../../api/protocol';
 
-/** Milliseconds that are left when more are asked for. */
+/** Milliseconds left at which the time is extended. */
 const SHORT = 120_000;
 
-/** Milliseconds after which a person who does nothing has left. */
+/** Milliseconds without activity after which a person counts as gone. */
 const ABSENT = 60_000;
 
-/** Milliseconds between two looks at the time. */
+/** Milliseconds between two checks of the time. */
 const INTERVAL = 5000;
 
 export interface IKeptWaitingOptions {
@@ -20,7 +20,7 @@ export interface IKeptWaitingOptions {
   onExtend?: () => Promise<boolean>;
 }
 
-/** Ask for more time while somebody types or points in a form; the server says how long at most. */
+/** Extend the time while somebody types or points in a form, up to the server's limit. */
 export function useKeptWaiting(
   form: React.RefObject<HTMLElement>,
   options: IKeptWaitingOptions

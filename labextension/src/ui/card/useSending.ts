@@ -1,5 +1,5 @@
 /**
- * Sends a person's answer and says in words what came of it.
+ * Sends a person's answer and describes the result.
  */
 import type { TranslationBundle } from '@jupyterlab/translation';
 import React from 'react';
@@ -13,7 +13,7 @@ import { decidedBy } from '../text/summary';
 import type { PersonalAnswer } from '../../internalTokens';
 import { label } from '../text/visibleText';
 
-/** What the server found wrong with edited arguments. */
+/** The server's objection to edited arguments. */
 export interface IArgumentError {
   parameter: string | null;
   message: string;
@@ -26,12 +26,12 @@ interface IFailure {
   isLate: boolean;
 }
 
-/** An answer on its way, and why the last one was not taken. */
+/** An answer in progress, and why the last one was not accepted. */
 export interface ISending {
   send: (answer: PersonalAnswer) => void;
-  /** Say, if it is so, that the request ended while a form was open. */
+  /** Report if the request ended while a form was open. */
   interrupt: () => void;
-  /** Take back what the server found wrong: it was about other arguments. */
+  /** Clear the server's objection, which was about other arguments. */
   forget: () => void;
   isBusy: boolean;
   failure: string | null;
@@ -49,7 +49,7 @@ export function useSending(
   const nameOf = useNameOf();
   const [isBusy, setBusy] = React.useState(false);
   const [failure, setFailure] = React.useState<IFailure | null>(null);
-  /** The answer of which it is not known whether the server took it. */
+  /** The answer of which it is unknown whether the server accepted it. */
   const [unsure, setUnsure] = React.useState<PersonalAnswer | null>(null);
   const [argumentError, setArgumentError] =
     React.useState<IArgumentError | null>(null);
@@ -97,12 +97,12 @@ function isTooLate(error: unknown): boolean {
   return present !== null && present.status !== 'pending';
 }
 
-/** Whether the server said what it did with an answer. */
+/** Whether the server has reported what it did with an answer. */
 function isAnswered(error: unknown): boolean {
   return error instanceof RequestError && error.status < 500;
 }
 
-/** Whether a conflict is with the very answer that was sent before, and whose reply was lost. */
+/** Whether a conflict is with the same answer that was sent before, whose response was lost. */
 function isTaken(sent: PersonalAnswer, error: unknown): boolean {
   const decision =
     error instanceof RequestError ? error.approval?.decision : null;
@@ -115,7 +115,7 @@ function isTaken(sent: PersonalAnswer, error: unknown): boolean {
   );
 }
 
-/** Say how a request ended while a person was answering; `null` if it did not. */
+/** Describe how a request ended while a person was answering; `null` if it did not. */
 export function interruption(
   present: IApproval | null,
   trans: TranslationBundle
@@ -141,7 +141,7 @@ export function interruption(
   }
 }
 
-/** Say why an answer was not taken. */
+/** Describe why an answer was not accepted. */
 export function explain(
   error: unknown,
   nameOf: NameOf,

@@ -14,11 +14,11 @@ export interface ICodeFieldProps {
   isFocused: boolean;
   lookAlikes?: readonly ILookAlike[];
   onChange: (code: string) => void;
-  /** Escape, which leaves the editor: Tab is a part of editing. */
+  /** Escape leaves the editor, because Tab is used for editing. */
   onLeave: () => void;
 }
 
-/** Begins with the code and tells of each change; what is typed stays in it. */
+/** Begins with the code and reports each change; what is typed stays in it. */
 export function CodeField(props: ICodeFieldProps): JSX.Element {
   const editors = useEditors();
   return editors ? <Editor {...props} /> : <Textarea {...props} />;

@@ -15,25 +15,25 @@ import { FindingList } from './FindingList';
 import { diffMarks, findingMarks, lookAlikeMarks } from './marks';
 import { localeOf } from '../text/language';
 
-/** Lines of code that need no scrolling. */
+/** The number of lines that are shown without scrolling. */
 const SHORT_LINES = 16;
 
-/** Characters that are shown as plain text for the time until an editor is there. */
+/** The number of characters that are shown as plain text until there is an editor. */
 const MAX_PLAIN = 20_000;
 
-/** How far from the window an editor is made, in pixels. */
+/** The distance from the window at which an editor is created, in pixels. */
 const MARGIN = '400px';
 
 export interface ICodeViewProps {
   code: string;
   name: string;
-  /** The language; that of cells if none is given. */
+  /** The language; by default that of cells. */
   mimeType?: string;
   findings?: readonly IFinding[];
   lookAlikes?: readonly ILookAlike[];
 }
 
-/** Code that scrolls if it is long, says how long it is, and can be opened to its full height. */
+/** Code that scrolls if it is long, tells its length, and can be expanded to its full height. */
 export function CodeView(props: ICodeViewProps): JSX.Element {
   const { code, name, findings = NONE } = props;
   const trans = useTrans();
@@ -97,10 +97,10 @@ export function CodeView(props: ICodeViewProps): JSX.Element {
 
 const NONE: readonly IFinding[] = [];
 
-/** Whether an editor is there; whether one never will be. */
+/** Whether there is an editor, and whether there can never be one. */
 type EditorState = 'waiting' | 'open' | 'failed';
 
-/** Open an editor once the box is in view, or nearly: a list may have a hundred. */
+/** Open an editor once the box is in view, or nearly, because a list may have a hundred. */
 function useReadOnlyEditor(
   box: React.RefObject<HTMLElement>,
   slot: React.RefObject<HTMLElement>,
@@ -174,7 +174,7 @@ function isNear(node: Element): boolean {
   return width > 0 && bottom >= 0 && top <= window.innerHeight;
 }
 
-/** Report how many characters lie below what was scrolled into view; answer what is to be done at each scrolling. */
+/** Report how many characters are below what was scrolled into view; return the handler for scrolling. */
 function useUnseenLines(
   box: React.RefObject<HTMLElement>,
   name: string,

@@ -7,7 +7,7 @@ import { useTrans } from '../context';
 import { VisibleText } from '../components/VisibleText';
 import { lineDiff, withContext } from './lineDiff';
 
-/** Lines around a change that are shown with it. */
+/** The number of lines around a change that are shown with it. */
 const CONTEXT = 2;
 
 const SIGNS = { same: ' ', removed: '−', added: '+' } as const;
@@ -15,11 +15,11 @@ const SIGNS = { same: ' ', removed: '−', added: '+' } as const;
 export interface IDifferenceProps {
   before: string;
   after: string;
-  /** What the lines are; what a person changes, if nothing is given. */
+  /** A description of the lines; by default, of a person's changes. */
   caption?: string;
 }
 
-/** Two colours, and signs for who cannot tell them apart. */
+/** Two colours, and symbols for people who cannot distinguish them. */
 export function Difference(props: IDifferenceProps): JSX.Element {
   const { before, after } = props;
   const trans = useTrans();

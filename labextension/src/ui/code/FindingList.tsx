@@ -1,5 +1,5 @@
 /**
- * What the static analysis found, with the lines where it is.
+ * The findings of the static analysis, with their lines.
  */
 import type { TranslationBundle } from '@jupyterlab/translation';
 import React from 'react';

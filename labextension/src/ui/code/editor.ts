@@ -1,5 +1,5 @@
 /**
- * Puts code into JupyterLab's editor, to read or to edit.
+ * Shows code in JupyterLab's editor, read-only or editable.
  */
 import type { Extension } from '@codemirror/state';
 import { EditorView } from '@codemirror/view';
@@ -13,28 +13,28 @@ import { hiddenMarks } from './marks';
 /** The code of cells, unless something else is said: magics and shell commands are part of what a cell may have. */
 const MIME_TYPE = 'text/x-ipython';
 
-/** What an editor shows. */
+/** The content of an editor. */
 export interface IEditorOptions {
   host: HTMLElement;
   code: string;
-  /** The language; that of cells if none is given. */
+  /** The language; by default that of cells. */
   mimeType?: string;
-  /** What a screen reader calls it. */
+  /** The label for screen readers. */
   name: string;
-  /** What is marked beside characters that cannot be seen. */
+  /** The marks besides those of invisible characters. */
   marks?: readonly Extension[];
-  /** Hears each change; without it, the code is there to read. */
+  /** Is told of each change; without it, the code is read-only. */
   onChange?: (code: string) => void;
 }
 
-/** An editor that is open. */
+/** An open editor. */
 export interface IOpenEditor extends IDisposable {
   focus(): void;
   /** Scroll to a line, from 1. */
   reveal(line: number): void;
 }
 
-/** The same code with the line breaks that an editor has, and that Python makes of all others. */
+/** The same code with the line breaks of an editor, into which Python converts all others. */
 export function withPlainBreaks(code: string): string {
   return code.replace(/\r\n?/g, '\n');
 }
@@ -97,12 +97,12 @@ export function openEditor(
   });
 }
 
-/** Of an editor to read, no key reaches the editor: Tab would change the text, and keep the focus there. */
+/** A read-only editor gets no keys: Tab would change the text and keep the focus there. */
 function keepKeys(event: KeyboardEvent): void {
   event.stopPropagation();
 }
 
-/** A click into an editor to read gives the focus to what it stands in: the keys of a card go on to work. */
+/** A click into a read-only editor gives the focus to what contains it, so that the keys of a card still work. */
 function passFocusOn(event: FocusEvent): void {
   const host = event.currentTarget;
   if (host instanceof HTMLElement) {

@@ -1,12 +1,12 @@
 /**
- * Code that waits for a person, and what the static analysis found in it.
+ * Code that waits for a person, and the findings of the static analysis in it.
  */
 import { isObject, namesOf } from '../../api/json';
 import type { IJsonObject } from '../../api/json';
 import { isCodeRun } from '../../api/protocol';
 import type { IApproval, IToolCall } from '../../api/protocol';
 
-/** How much a finding weighs. */
+/** How serious a finding is. */
 export type Severity = 'info' | 'warning' | 'error';
 
 /** Something in the code that the person who decides should know. */
@@ -26,19 +26,19 @@ export const CODE = 'code';
 
 const SEVERITIES: readonly unknown[] = ['info', 'warning', 'error'];
 
-/** The code that a call would run; `null` if it is a call of another tool. */
+/** The code that a call would run; `null` for a call of another tool. */
 export function codeOf(call: IToolCall): string | null {
   const code = call.arguments[CODE];
   return isCodeRun(call) && typeof code === 'string' ? code : null;
 }
 
-/** Whether the code is all that a person could edit. */
+/** Whether the code is the only thing that a person could edit. */
 export function isOnlyCode(values: IJsonObject): boolean {
   const names = namesOf(values);
   return names.length === 1 && names[0] === CODE;
 }
 
-/** What was found in the code of a request, in the order of its lines. */
+/** The findings in the code of a request, by line. */
 export function findingsOf({ tool }: IApproval): IFinding[] {
   const found = tool.annotations['findings'];
   return Array.isArray(found)

@@ -10,10 +10,10 @@ export interface IDiffLine {
   after: number | null;
 }
 
-/** Comparisons at most; what would take more is shown as removed and added as a whole. */
+/** The maximum number of comparisons; beyond it, everything is shown as removed and added. */
 const MAX_COMPARISONS = 4_000_000;
 
-/** Compare two texts. Lines that are the same, and in the same order, are kept; as many as there can be. */
+/** Compare two texts, and keep as many equal lines in the same order as possible. */
 export function lineDiff(before: string, after: string): IDiffLine[] {
   const [a, b] = [before.split('\n'), after.split('\n')];
   let start = 0;
@@ -43,7 +43,7 @@ export function lineDiff(before: string, after: string): IDiffLine[] {
   return lines.all;
 }
 
-/** The lines that changed, with some around them; `null` stands for lines that are left out. */
+/** The changed lines with some around them; `null` stands for omitted lines. */
 export function withContext(
   lines: readonly IDiffLine[],
   context: number

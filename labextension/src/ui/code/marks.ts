@@ -1,5 +1,5 @@
 /**
- * What is marked in code: characters that cannot be seen, letters that are not what they look like, lines with findings.
+ * Marks in code: invisible characters, characters that are not what they look like, and lines with findings.
  */
 import { RangeSetBuilder } from '@codemirror/state';
 import type { Extension, Text } from '@codemirror/state';
@@ -16,7 +16,7 @@ import type { ILookAlike } from '../../api/protocol';
 import { hiddenCharacters } from '../text/visibleText';
 import type { IFinding, Severity } from './findings';
 
-/** Stands for a character that cannot be seen. */
+/** Replaces an invisible character. */
 class Escape extends WidgetType {
   constructor(private readonly _text: string) {
     super();
@@ -34,7 +34,7 @@ class Escape extends WidgetType {
   }
 }
 
-/** Shows an escape in place of each character that cannot be seen, as other texts of a request do. */
+/** Shows an escape in place of each invisible character, like other texts of a request. */
 export function hiddenMarks(): Extension {
   return ViewPlugin.define(
     view => ({
@@ -62,7 +62,7 @@ function escapesIn(view: EditorView): DecorationSet {
   return marks.finish();
 }
 
-/** Marks letters that the server found not to be what they look like. */
+/** Marks characters that, according to the server, are not what they look like. */
 export function lookAlikeMarks(found: readonly ILookAlike[]): Extension {
   const names = new Map(
     found.map(({ code, name }) => [codePoint(code), `${code} ${name}`])
@@ -90,7 +90,7 @@ export function lookAlikeMarks(found: readonly ILookAlike[]): Extension {
   );
 }
 
-/** The number of a letter that is named as `U+0430`. */
+/** The code point of a character that is named like `U+0430`. */
 function codePoint(code: string): number {
   return parseInt(code.replace(/^U\+/, ''), 16) || 0xfffd;
 }
@@ -120,7 +120,7 @@ export function diffMarks(): Extension {
 
 const WEIGHTS: readonly Severity[] = ['info', 'warning', 'error'];
 
-/** Marks the lines that have findings, by the heaviest of them. */
+/** Marks the lines with findings, by the most serious of them. */
 export function findingMarks(findings: readonly IFinding[]): Extension {
   return EditorView.decorations.compute(['doc'], state =>
     linesOf(findings, state.doc)
