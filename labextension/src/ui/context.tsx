@@ -1,5 +1,5 @@
 /**
- * What the components of a page share, so that it is not handed from each to the next.
+ * What the components of a page share, so that they need not pass it on.
  */
 import type { IEditorFactoryService } from '@jupyterlab/codeeditor';
 import type { ITranslator, TranslationBundle } from '@jupyterlab/translation';
@@ -19,38 +19,38 @@ import type { ILanguage } from './text/language';
 import type { NameOf } from './text/reviewers';
 import { label } from './text/visibleText';
 
-/** What the site's administrator turned off. */
+/** The features that the site's administrator turned off. */
 export interface ISiteLocks {
   readonly changed: ISignal<object, void>;
-  /** Who turned a feature off; `null` if nobody did, or if that is not known. */
+  /** Who turned a feature off; `null` if nobody did, or if that is unknown. */
   lockOf(feature: FeatureName): IFeatureLock | null;
 }
 
-/** What every view of requests needs. */
+/** The context of every view of requests. */
 export interface ICardContext extends ILanguage {
   model: IApprovalModel;
   origins: IOrigins;
   /** Says who answered a request. */
   nameOf: NameOf;
-  /** What servers ask; a page may have no such model. */
+  /** The questions of servers; a page may have no such model. */
   questions?: IQuestionsModel | null;
-  /** What the site turned off; a page may not ask. */
+  /** The features that the site turned off; unknown on some pages. */
   locks?: ISiteLocks | null;
-  /** Makes editors for code; an application may have none. */
+  /** Creates editors for code; an application may have none. */
   editors?: IEditorFactoryService | null;
-  /** Show the panel and go to a request in it; views that are in the panel have no need of it. */
+  /** Show the panel and go to a request in it; not needed by views in the panel. */
   openInPanel?: (id: string) => void;
-  /** Show the panel and go to where a request is decided with others. */
+  /** Show the panel and go to where a request can be decided with others. */
   openTogether?: (id: string) => void;
-  /** Show the panel; views that are in it have no need of it. */
+  /** Show the panel; not needed by views in it. */
   openPanel?: () => void;
   /** Move the focus on from a card that was decided. */
   leave?: (card: HTMLElement) => void;
   /** Open the form of a rule that is prefilled from a request; an application may have none. */
   makeRule?: (id: string, effect: 'allow' | 'deny') => void;
-  /** Ask the server what the code of a cell would be with what a person edited. */
+  /** Ask the server for the code of a cell with a person's edits. */
   proposeUpdate?: (id: string, source: string) => Promise<ICellUpdate>;
-  /** Insert a cell that shows the last value below the cell that a card is in. */
+  /** Insert a cell that shows the last value below the cell of a card. */
   insertValue?: (card: HTMLElement) => void;
 }
 
@@ -65,12 +65,12 @@ const NOTHING_OFF: ISiteLocks = {
   lockOf: () => null
 };
 
-/** What is off; see `useLock`. */
+/** The features that are off; see `useLock`. */
 export const Locks = React.createContext<ISiteLocks>(NOTHING_OFF);
 
 const Cards = React.createContext<ICardContext | null>(null);
 
-/** Gives the components within it their language. */
+/** Provides the language to the components inside it. */
 export function LanguageProvider(
   props: React.PropsWithChildren<{ value: ILanguage }>
 ): JSX.Element {
@@ -79,7 +79,7 @@ export function LanguageProvider(
   );
 }
 
-/** Tells the components within it what the site turned off; nothing where that cannot be known. */
+/** Tells the components inside it what the site turned off, if that is known. */
 export function LocksProvider(
   props: React.PropsWithChildren<{ value: ISiteLocks | null }>
 ): JSX.Element {
@@ -89,7 +89,7 @@ export function LocksProvider(
   );
 }
 
-/** Gives the components within it what views of requests need. */
+/** Provides the context of views of requests to the components inside it. */
 export function CardProvider(
   props: React.PropsWithChildren<{ value: ICardContext }>
 ): JSX.Element {
@@ -107,12 +107,12 @@ export function CardProvider(
   );
 }
 
-/** The strings of the page's language; those of the source where nobody gave one. */
+/** The strings of the page's language; by default those of the source. */
 export function useTrans(): TranslationBundle {
   return React.useContext(Language).trans;
 }
 
-/** What translates the strings of other packages. */
+/** The translation of other packages' strings. */
 export function useTranslator(): ITranslator {
   return React.useContext(Language).translator;
 }
@@ -122,12 +122,12 @@ export function useNameOf(): NameOf {
   return React.useContext(Names);
 }
 
-/** Makes editors for code; `null` if the application has none. */
+/** Creates editors for code; `null` if the application has none. */
 export function useEditors(): IEditorFactoryService | null {
   return React.useContext(Editors);
 }
 
-/** What views of requests need; an error outside a `CardProvider`. */
+/** The context of views of requests; throws outside a `CardProvider`. */
 export function useCardContext(): ICardContext {
   const context = React.useContext(Cards);
   if (!context) {

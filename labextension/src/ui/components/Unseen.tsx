@@ -1,5 +1,5 @@
 /**
- * How much of a request a person has not been shown, for a line beside its buttons.
+ * Tells how much of a request a person has not been shown, for a line beside its buttons.
  */
 import React from 'react';
 
@@ -12,7 +12,7 @@ type Report = (name: string, characters: number) => void;
 /** Says how many characters of an argument were never shown. */
 export const UnseenReport = React.createContext<Report>(() => undefined);
 
-/** Collects what the arguments of a request report. */
+/** Collects the reports of a request's arguments. */
 export function useUnseen(): [ReadonlyMap<string, number>, Report] {
   const [unseen, setUnseen] = React.useState<ReadonlyMap<string, number>>(
     new Map()

@@ -1,5 +1,5 @@
 /**
- * Untrusted text, shown as text, with escapes for what cannot be seen.
+ * Untrusted text, shown as text, with escapes for invisible characters.
  */
 import React from 'react';
 
@@ -8,16 +8,16 @@ import { segments } from '../text/visibleText';
 import { UnseenReport } from './Unseen';
 import { localeOf } from '../text/language';
 
-/** Characters of one text that are shown at first; a page with millions of them would not answer. */
+/** The number of characters that are shown at first; a page with millions of them would not respond. */
 const MAX_SHOWN = 20_000;
 
-/** Lines of a text that need no scrolling. */
+/** The number of lines that are shown without scrolling. */
 const SHORT_LINES = 12;
 
-/** Characters that need no scrolling, however narrow the panel is. */
+/** The number of characters that need no scrolling, however narrow the panel is. */
 const SHORT_TEXT = 200;
 
-/** A text in a line. */
+/** A text on one line. */
 export function VisibleText(props: { text: string }): JSX.Element {
   return (
     <bdi>
@@ -39,7 +39,7 @@ export interface ITextBlockProps {
   name: string;
 }
 
-/** A text of many lines: scrolls, says how long it is, and can be opened to all of it and its full height. */
+/** A text of many lines: it scrolls, tells its length, and can be expanded completely and to its full height. */
 export function TextBlock({ text, name }: ITextBlockProps): JSX.Element {
   const trans = useTrans();
   const [isOpen, setOpen] = React.useState(false);
@@ -110,7 +110,7 @@ export function TextBlock({ text, name }: ITextBlockProps): JSX.Element {
   );
 }
 
-/** The beginning and the end of a text, and between them how much is left out. */
+/** The beginning and the end of a text, and between them how much is omitted. */
 function BothEnds(props: { text: string; hidden: number }): JSX.Element {
   const trans = useTrans();
   const { text, hidden } = props;
@@ -137,7 +137,7 @@ export interface ILinkButtonProps {
   onClick: () => void;
 }
 
-/** A button that reads like a link. */
+/** A button that looks like a link. */
 export function LinkButton(props: ILinkButtonProps): JSX.Element {
   return (
     <button

@@ -1,5 +1,5 @@
 /**
- * What a person changed of the arguments of a call: before and after, one argument to a line.
+ * A person's changes to the arguments of a call: before and after, one argument per line.
  */
 import React from 'react';
 
@@ -10,7 +10,7 @@ import { VisibleText } from '../components/VisibleText';
 import { isSecretName } from '../text/secretNames';
 import { label } from '../text/visibleText';
 
-/** Characters of a value that are shown. */
+/** The number of characters of a value that are shown. */
 const MAX_VALUE = 80;
 
 export interface IChangesProps {

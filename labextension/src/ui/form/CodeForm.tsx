@@ -1,5 +1,5 @@
 /**
- * Edits the code of a call, in an editor, with the difference to what was asked for.
+ * Edits the code of a call in an editor, with the difference from the requested code.
  */
 import React from 'react';
 

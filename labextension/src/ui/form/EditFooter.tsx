@@ -1,5 +1,5 @@
 /**
- * The end of a form in which a call is edited: what is wrong, what changed, and the buttons.
+ * The end of a form in which a call is edited: the problems, the changes, and the buttons.
  */
 import React from 'react';
 
@@ -11,15 +11,15 @@ import { DecisionButton } from '../guarded/DecisionButton';
 
 export interface IEditFooterProps {
   approval: IApproval;
-  /** What is wrong; those that are empty do not count. */
+  /** The problems; empty ones do not count. */
   errors: readonly (string | null | undefined)[];
-  /** What would be sent; `null` if the form has no values that could be. */
+  /** The values that would be sent; `null` if the form has no valid values. */
   values: IJsonObject | null;
   isBusy: boolean;
   describedBy: string;
   onAllow: (values: IJsonObject) => void;
   onCancel: () => void;
-  /** What changed. */
+  /** The changes. */
   children?: React.ReactNode;
 }
 

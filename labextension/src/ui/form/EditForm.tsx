@@ -17,7 +17,7 @@ import { FormFields } from './FormFields';
 import type { IArgumentError } from '../card/useSending';
 
 export interface IEditFormProps {
-  /** Whether a field may take the focus when it appears; not if the form comes back by itself. */
+  /** Whether a field may take the focus when it appears; not if the form reappears by itself. */
   isFocused: boolean;
   approval: IApproval;
   draft: IDraft;
@@ -29,7 +29,7 @@ export interface IEditFormProps {
   onCancel: () => void;
 }
 
-/** Nothing that was typed is lost, whatever is wrong with it. */
+/** Nothing that was typed is lost, even if it is invalid. */
 export function EditForm(props: IEditFormProps): JSX.Element {
   const trans = useTrans();
   const { approval, draft } = props;
@@ -91,7 +91,7 @@ export function EditForm(props: IEditFormProps): JSX.Element {
   );
 }
 
-/** Whether a person, and no held key, sends the form from within a field. */
+/** Whether a person, and not a held key, submits the form from a field. */
 function isSending({ nativeEvent: event }: React.KeyboardEvent): boolean {
   const isEnter = event.key === 'Enter' && (event.ctrlKey || event.metaKey);
   return isEnter && event.isTrusted && !event.repeat && !event.isComposing;

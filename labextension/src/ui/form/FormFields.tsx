@@ -1,5 +1,5 @@
 /**
- * The fields of a form for values that have a schema.
+ * The fields of a form for values with a schema.
  */
 import type { TranslationBundle } from '@jupyterlab/translation';
 import { FormComponent } from '@jupyterlab/ui-components';
@@ -25,17 +25,17 @@ import {
 import { FORM_FIELDS, FORM_WIDGETS } from './formWidgets';
 
 export interface IFormFieldsProps {
-  /** The schema, as a server gave it. */
+  /** The schema, as sent by a server. */
   source: IJsonObject;
   draft: IDraft;
-  /** What the server says of one of the values. */
+  /** The server's objection to one of the values. */
   error: IArgumentError | null;
   onChange: (draft: IDraft) => void;
 }
 
 const ajv = customizeValidator<ReadonlyJSONObject>();
 
-/** Checks the numbers that the texts of fields stand for. */
+/** Checks the numbers in the texts of fields. */
 const validator: typeof ajv = Object.create(ajv, {
   validateFormData: {
     value: (data: IJsonObject, schema: IJsonObject, ...rest: []) =>
@@ -47,7 +47,7 @@ const validator: typeof ajv = Object.create(ajv, {
   }
 });
 
-/** One field for each value that a form can edit, and the names of the others. */
+/** A field for each value that a form can edit, and the names of the others. */
 export function FormFields(props: IFormFieldsProps): JSX.Element | null {
   const trans = useTrans();
   const translator = useTranslator();
@@ -116,7 +116,7 @@ export function FormFields(props: IFormFieldsProps): JSX.Element | null {
   );
 }
 
-/** What the validator says of a field, as a person would. */
+/** The validator's message about a field, in plain words. */
 function inWords(
   error: RJSFValidationError,
   trans: TranslationBundle
@@ -148,7 +148,7 @@ function inWords(
   return message === undefined ? error : { ...error, message };
 }
 
-/** The server's complaint at the field that it is about. */
+/** The server's objection at its field. */
 function toErrorSchema(
   error: IArgumentError | null,
   schema: IJsonObject

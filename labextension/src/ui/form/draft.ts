@@ -1,5 +1,5 @@
 /**
- * Arguments that a person is editing: kept apart from the request until they are sent.
+ * Arguments that a person is editing, kept separate from the request until they are sent.
  */
 import type { TranslationBundle } from '@jupyterlab/translation';
 
@@ -14,7 +14,7 @@ import {
 } from '../../api/json';
 import type { IJsonObject } from '../../api/json';
 
-/** What is being edited, and how. */
+/** The edited values, and the mode of editing. */
 export interface IDraft {
   mode: 'form' | 'json';
   /** The values with which the form was opened. */
@@ -38,7 +38,7 @@ export function openDraft(values: IJsonObject, schema: IJsonObject): IDraft {
   };
 }
 
-/** Read a draft as arguments, or say why it is none. */
+/** Read a draft as arguments, or return why it is invalid. */
 export function draftArguments(
   draft: IDraft,
   trans: TranslationBundle
@@ -58,7 +58,7 @@ export function draftArguments(
   }
 }
 
-/** Switch between form and JSON; a draft that cannot go along stays as it is and says why. */
+/** Switch between form and JSON; a draft that cannot be converted stays as it is, with the reason. */
 export function switchMode(
   draft: IDraft,
   mode: IDraft['mode'],

@@ -18,21 +18,21 @@ import {
 import type { IJsonObject, JsonValue } from '../../api/json';
 import { label } from '../text/visibleText';
 
-/** What can be edited in a form, and what cannot. */
+/** The schema for a form, and the arguments that it cannot edit. */
 export interface IFormSchema {
   schema: IJsonObject;
-  /** Names of arguments that only raw JSON can edit. */
+  /** The names of arguments that can only be edited as JSON. */
   jsonOnly: string[];
 }
 
-/** How many schemas, and how deep, a form may have. */
+/** The maximum number of schemas in a form, and their maximum depth. */
 const MAX_NODES = 200;
 const MAX_DEPTH = 5;
 const MAX_CHOICES = 100;
 
 const SCALARS = ['string', 'integer', 'number', 'boolean'];
 
-/** Keywords that are copied as they are, with the type of their value. */
+/** Keywords that are copied unchanged, with the type of their value. */
 const KEPT: Record<string, 'number' | 'boolean'> = {
   minimum: 'number',
   maximum: 'number',
@@ -47,7 +47,7 @@ const KEPT: Record<string, 'number' | 'boolean'> = {
 };
 
 /**
- * Make a form's schema for these arguments.
+ * Create a form's schema for these arguments.
  *
  * Returns `null` where a form would be of no use: then raw JSON is what is left.
  */
@@ -95,7 +95,7 @@ export function toFormData(value: JsonValue, schema: JsonValue): JsonValue {
 }
 
 /**
- * What was typed into a form, with the names in the order of the values before. A field that was emptied is not there.
+ * The values typed into a form, with the names in the original order. An emptied field is omitted.
  */
 export function fromFormData(
   data: JsonValue,
@@ -112,7 +112,7 @@ export function fromFormData(
   return values;
 }
 
-/** The arguments that a form has fields for. The library that draws it would make copies of the others. */
+/** The arguments for which a form has fields. The library that renders it would copy the others. */
 export function withFields(
   values: IJsonObject,
   { properties }: IJsonObject
@@ -120,7 +120,7 @@ export function withFields(
   return pick(values, name => hasMember(properties, name));
 }
 
-/** What a form has fields for, and the other arguments as they were. */
+/** The values of a form's fields, together with the other arguments as they were. */
 export function withOthers(
   edited: IJsonObject,
   before: IJsonObject,
@@ -149,7 +149,7 @@ function hasMember(object: JsonValue, name: string): boolean {
   return isObject(object) && Object.hasOwn(object, name);
 }
 
-/** The numbers as a validator takes them: rounded, which matters to no limit. */
+/** The numbers for a validator: rounded, which does not matter for limits. */
 export function toValidated(value: JsonValue, schema: JsonValue): JsonValue {
   const found = typeof value === 'string' && isNumeric(schema);
   const number = found ? numberOf(value) : value;
@@ -158,7 +158,7 @@ export function toValidated(value: JsonValue, schema: JsonValue): JsonValue {
     : mapParts(number, schema, toValidated);
 }
 
-/** A number as it was typed; a text that is none stays what it is, for the server to refuse. */
+/** A number as it was typed; a text that is not a number stays as it is, for the server to refuse. */
 function numberOf(text: string): JsonValue {
   try {
     const value = parse(text);
@@ -210,7 +210,7 @@ function isNumeric(schema: JsonValue): boolean {
   return !isChoice && (types.includes('number') || types.includes('integer'));
 }
 
-/** The widgets for these values: text that has lines needs room for lines. */
+/** The widgets for these values: text with several lines needs space for them. */
 export function toUiSchema(
   schema: IJsonObject,
   value: JsonValue | undefined
@@ -300,7 +300,7 @@ function isFit(schema: IJsonObject, value: JsonValue | undefined): boolean {
 class SchemaReader {
   constructor(private readonly _root: IJsonObject) {}
 
-  /** Copy what a form needs of a schema; `null` if a form cannot edit it. */
+  /** Copy the parts of a schema that a form needs; `null` if a form cannot edit it. */
   read(source: JsonValue, depth: number): IJsonObject | null {
     this._nodes++;
     const schema = this._resolve(source);
@@ -322,7 +322,7 @@ class SchemaReader {
     return copy;
   }
 
-  /** The type, and the choices if there are any. */
+  /** The type, and the choices, if any. */
   private _kind(schema: IJsonObject): IJsonObject | null {
     if (Array.isArray(schema['enum'])) {
       return choices(schema['enum'], schema['enumNames']);
@@ -369,7 +369,7 @@ class SchemaReader {
     return { ...copy, properties, required };
   }
 
-  /** Follow references within the schema, and see through `anyOf: [X, null]`. */
+  /** Resolve references within the schema, and replace `anyOf: [X, null]` by X. */
   private _resolve(source: JsonValue): IJsonObject | null {
     let schema = source;
     for (let steps = 0; isObject(schema) && steps < 10; steps++) {
@@ -387,7 +387,7 @@ class SchemaReader {
     return null;
   }
 
-  /** A reference within this schema; any other is never followed. */
+  /** A reference within this schema; others are never followed. */
   private _lookUp(reference: string): JsonValue {
     const path = /^#\/((?:[^/]+\/)*[^/]+)$/.exec(reference)?.[1];
     let value: JsonValue = path ? this._root : null;
@@ -406,7 +406,7 @@ function isNull(option: JsonValue): boolean {
   return isObject(option) && option['type'] === 'null';
 }
 
-/** `oneOf: [{const, title}, …]` as values with what each is called; `null` if it is anything else. */
+/** `oneOf: [{const, title}, …]` as values with their names; `null` if it is anything else. */
 function withChoices(
   schema: IJsonObject,
   options: JsonValue[]
@@ -446,7 +446,7 @@ function withoutNull(
   return merged;
 }
 
-/** The values that may be chosen, with what each is called where a server says so. */
+/** The values that can be chosen, with the server's names for them, if any. */
 function choices(values: JsonValue[], names?: JsonValue): IJsonObject | null {
   const types = new Set(values.map(value => typeof value));
   const [type] = types;
@@ -468,7 +468,7 @@ function choices(values: JsonValue[], names?: JsonValue): IJsonObject | null {
   return { type, enum: values, titles };
 }
 
-/** A description that also names the default, and the limits that a form shows. */
+/** A description that also names the default and the limits that a form shows. */
 function describe(schema: IJsonObject): IJsonObject {
   const copy: IJsonObject = {};
   for (const keyword of Object.keys(KEPT)) {

@@ -1,12 +1,12 @@
 /**
- * The fields of a form. JupyterLab's own have no name that a screen reader could say.
+ * The fields of a form. JupyterLab's own have no name for screen readers.
  */
 import type { EnumOptionsType, FieldProps, WidgetProps } from '@rjsf/utils';
 import React from 'react';
 
 import { label } from '../text/visibleText';
 
-/** What all fields have: the name, and whether something is wrong. */
+/** What all fields have in common: the name, and whether there is a problem. */
 function attributes(props: WidgetProps): React.HTMLAttributes<HTMLElement> {
   return {
     id: props.id,
@@ -57,18 +57,18 @@ function TextareaWidget(props: WidgetProps): JSX.Element {
   );
 }
 
-/** A choice as it is shown: what the server calls it, and what would be sent, with what hides in both spelled out. */
+/** A choice as shown: the server's name for it and the value that would be sent, with invisible characters spelled out. */
 function choiceText({ label: title, value }: EnumOptionsType): string {
   const sent = label(String(value), 300);
   return title === String(value) ? sent : `${label(title, 300)} (${sent})`;
 }
 
-/** One choice in a list, or a box for each where several can be chosen: the library has one widget for both. */
+/** A list for a single choice, or a checkbox for each if several can be chosen: the library has one widget for both. */
 function SelectWidget(props: WidgetProps): JSX.Element {
   return props.multiple ? <Boxes {...props} /> : <Select {...props} />;
 }
 
-/** JupyterLab's form draws neither name nor description of a field whose value is a list. */
+/** JupyterLab's form shows neither the name nor the description of a field whose value is a list. */
 function Boxes(props: WidgetProps): JSX.Element {
   const { label: name, required, schema, options } = props;
   const choices = options.enumOptions ?? [];
@@ -134,14 +134,14 @@ function Select(props: WidgetProps): JSX.Element {
   );
 }
 
-/** A number's field keeps the text that was typed: the library's own would make it a number, with other digits. */
+/** A number's field keeps the typed text: the library's own would convert it to a number, with other digits. */
 function NumberField(props: FieldProps): JSX.Element {
   const { StringField } = props.registry.fields;
   return <StringField {...props} />;
 }
 
-/** The fields by the names that the form library has for them. */
+/** The fields, by the form library's names for them. */
 export const FORM_FIELDS = { NumberField };
 
-/** The widgets by the names that the form library has for them. */
+/** The widgets, by the form library's names for them. */
 export const FORM_WIDGETS = { TextWidget, TextareaWidget, SelectWidget };

@@ -1,5 +1,5 @@
 /**
- * A button that decides, or leads to a decision. Only a person's own, meant gesture activates it.
+ * A button that decides, or leads to a decision. Only a person's own intentional gesture activates it.
  */
 import React from 'react';
 
@@ -12,9 +12,9 @@ export { GUARD_TIME } from './guardTime';
 
 export interface IDecisionButtonProps {
   label: string;
-  /** What a screen reader says, where that is more. */
+  /** The label for screen readers, if it says more. */
   name?: string;
-  /** `caution`: allows, and does not look like the obvious thing to do. */
+  /** `caution`: allows, and must not look like the obvious choice. */
   kind: 'allow' | 'caution' | 'neutral' | 'reject' | 'link';
   describedBy?: string;
   /** The letter that presses the button while its card has the focus. */
@@ -27,7 +27,7 @@ export interface IDecisionButtonProps {
 
 const watch = new PointerWatch();
 
-/** Ignores scripts, held keys, clicks that come before a person could have seen the button, and covered cards. */
+/** Ignores scripts, held keys, clicks before a person could have seen the button, and covered cards. */
 export function DecisionButton(props: IDecisionButtonProps): JSX.Element {
   const ref = React.useRef<HTMLButtonElement>(null);
   const { exposure, confirm, refuse } = React.useContext(CardGuard);
@@ -95,13 +95,13 @@ export function DecisionButton(props: IDecisionButtonProps): JSX.Element {
   );
 }
 
-/** Whether a button has been in its place, and exposed, for `GUARD_TIME`, and a way to begin anew. */
+/** Whether a button has been in its place and exposed for `GUARD_TIME`, and a function that starts the time again. */
 function useArming(
   ref: React.RefObject<HTMLElement>,
   isExposed: boolean
 ): { isArmed: boolean; round: number; arm: () => void } {
   const [isArmed, setArmed] = React.useState(false);
-  /** How often it began anew; what shows the time begins anew with it. */
+  /** How often the time started again; what displays the time restarts with it. */
   const [round, setRound] = React.useState(0);
   const timer = React.useRef(0);
   const arm = React.useCallback(() => {
@@ -139,7 +139,7 @@ function useInitialFocus(
   }, [ref]);
 }
 
-/** Whether the middle of a node can be seen where it is. */
+/** Whether the centre of a node is visible where it is. */
 function isInSight(node: HTMLElement): boolean {
   const { left, top, width, height } = node.getBoundingClientRect();
   const found = document.elementFromPoint(left + width / 2, top + height / 2);

@@ -1,5 +1,5 @@
 /**
- * A card with buttons that count only while a person can see the whole of it, and the way on where they cannot.
+ * A card whose buttons count only while a person can see all of it, and that says how to go on otherwise.
  */
 import type { TranslationBundle } from '@jupyterlab/translation';
 import React from 'react';
@@ -10,22 +10,22 @@ import type { Refusal } from './cardKeys';
 import { OcclusionWatch } from './occlusion';
 import type { Exposure } from './occlusion';
 
-/** Milliseconds that a card is covered before it says so: menus and notifications come and go. */
+/** Milliseconds for which a card must be covered before it says so: menus and notifications come and go. */
 const NOTE_DELAY = 1000;
 
-/** What a button on a card asks before it acts. */
+/** What a button on a card checks before it acts. */
 export interface ICardGuard {
-  /** How the card could be seen at the last look. */
+  /** The card's visibility at the last check. */
   exposure: Exposure;
   /** Why the last press did not count; `null` if it did. */
   refusal: Refusal | null;
-  /** Look now, and say whether the card can be seen as it is; if not, the card says that the press did not count. */
+  /** Check now, and return whether the card is exposed; if not, the card says that the press did not count. */
   confirm: () => boolean;
-  /** Have the card say that a press did not count. */
+  /** Make the card say that a press did not count. */
   refuse: (why: Refusal) => void;
 }
 
-/** A button that is on no card acts on nothing. */
+/** A button outside a card does nothing. */
 export const CardGuard = React.createContext<ICardGuard>({
   exposure: 'hidden',
   refusal: null,
@@ -36,7 +36,7 @@ export const CardGuard = React.createContext<ICardGuard>({
 export interface IGuardedCardProps extends React.HTMLAttributes<HTMLDivElement> {
   /** Whether the card has buttons to guard. */
   isGuarded: boolean;
-  /** Whether the card is a widget's, which its kernel lays out wherever it is. */
+  /** Whether the card is in a widget, whose layout its kernel controls. */
   isInWidget?: boolean;
   'data-question-id'?: string;
   'data-request-id'?: string;
@@ -45,7 +45,7 @@ export interface IGuardedCardProps extends React.HTMLAttributes<HTMLDivElement> 
   'data-lm-suppress-shortcuts'?: 'true';
 }
 
-/** The box of a card. It watches itself for the buttons that are on it. */
+/** The box of a card. It watches its own visibility for the buttons on it. */
 export const GuardedCard = React.forwardRef<HTMLDivElement, IGuardedCardProps>(
   (props, forwarded) => {
     const { isGuarded, isInWidget = false, className, ...attributes } = props;
@@ -77,12 +77,12 @@ export const GuardedCard = React.forwardRef<HTMLDivElement, IGuardedCardProps>(
 GuardedCard.displayName = 'GuardedCard';
 
 export interface IGuardedProps {
-  /** Leads to a place where the buttons work; without it, there is only this one. */
+  /** Leads to a place where the buttons work; without it, there is no other. */
   elsewhere?: { label: string; open: () => void };
   children: React.ReactNode;
 }
 
-/** Buttons of a card; where they could not be trusted, the reason and the way on. */
+/** The buttons of a card or, if they could not be trusted, the reason and how to go on. */
 export function Guarded(props: IGuardedProps): JSX.Element {
   const trans = useTrans();
   const { elsewhere } = props;
@@ -185,7 +185,7 @@ function useCardGuard(
   );
 }
 
-/** Whether something has been so for a while. */
+/** Whether something has been true for a while. */
 function useDelayed(isNow: boolean, delay: number): boolean {
   const [isLong, setLong] = React.useState(false);
   React.useEffect(() => {

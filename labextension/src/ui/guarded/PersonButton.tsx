@@ -1,5 +1,5 @@
 /**
- * A button that only a person's own gesture presses.
+ * A button that only a person's own gesture activates.
  */
 import React from 'react';
 
@@ -7,17 +7,17 @@ import { useFirstFocus } from '../hooks/useFirstFocus';
 
 export interface IPersonButtonProps {
   label: string;
-  /** What a screen reader says, where that is more. */
+  /** The label for screen readers, if it says more. */
   name?: string;
   isLink?: boolean;
-  /** Whether a press does nothing. The button keeps the focus all the same, which is otherwise lost while it waits. */
+  /** Whether a press does nothing. The button keeps the focus nevertheless, which would otherwise be lost while it waits. */
   isDisabled?: boolean;
-  /** Whether the button takes the focus when it appears, because it takes the place of what had it. */
+  /** Whether the button takes the focus when it appears, because it replaces what had it. */
   isFocused?: boolean;
   onActivate: () => void;
 }
 
-/** Ignores clicks that a script makes. What takes effect at once is a `DecisionButton` on a `GuardedCard` instead. */
+/** Ignores clicks by scripts. For what takes effect at once, use a `DecisionButton` on a `GuardedCard` instead. */
 export function PersonButton(props: IPersonButtonProps): JSX.Element {
   const ref = React.useRef<HTMLButtonElement>(null);
   useFirstFocus(ref, props.isFocused ?? false);

@@ -1,5 +1,5 @@
 /**
- * Tells whether a person may be about to press something in a node: whether to look at it again and again is worth while.
+ * Tells whether a person may be about to press something in a node, so that checking it repeatedly is worthwhile.
  *
  * To look what lies over a card takes long, and most of the time nobody is near it. A node has a person's attention while
  * the focus or the pointer is in it, and for some seconds after the pointer moved anywhere: nothing is pressed without
@@ -8,10 +8,10 @@
 import { DisposableDelegate } from '@lumino/disposable';
 import type { IDisposable } from '@lumino/disposable';
 
-/** Milliseconds in which a pointer that moved may be on its way to a button. */
+/** Milliseconds for which a moved pointer may be on its way to a button. */
 const LINGER = 3000;
 
-/** What moves a person towards a node. */
+/** The events by which a person approaches a node. */
 const EVENTS = ['pointermove', 'pointerdown', 'wheel', 'focusin'] as const;
 
 /** Watches the one pointer and the one focus of a page. */

@@ -1,39 +1,39 @@
 /**
- * Letters that press the buttons of the card that has the focus, and that go from card to card.
+ * Letters that press the buttons of the focused card, and that go from card to card.
  */
 import React from 'react';
 
 import { useTrans } from '../context';
 import { KeyGuard, letterOf, takesText } from './keyGuard';
 
-/** What a letter does; it looks for itself whether it may. */
+/** The action of a letter, which checks itself whether it may act. */
 type Press = () => void;
 
-/** Why a press did not count: the card had moved or was covered, the focus had just come, or the button was out of view. */
+/** Why a press did not count: the card had moved or was covered, the focus had just arrived, or the button was out of view. */
 export type Refusal = 'moved' | 'focus' | 'unseen';
 
 /** The letters of a card. */
 export interface ICardKeys {
-  /** The letters that press something now, if the card shows what its letters do; else `null`. */
+  /** The letters that are active now, if the card shows its letters; otherwise `null`. */
   help: readonly string[] | null;
-  /** Have a letter press something until the result is called. */
+  /** Bind a letter to an action until the result is called. */
   bind: (letter: string, press: Press, isStep?: boolean) => () => void;
 }
 
-/** What a letter presses. */
+/** The action of a letter. */
 interface IBound {
   press: Press;
-  /** Whether it only goes somewhere, as J and K do: that decides nothing, and needs no wait. */
+  /** Whether it only navigates, like J and K: that decides nothing, and needs no delay. */
   isStep: boolean;
 }
 
-/** On no card there are no letters. */
+/** Outside a card there are no letters. */
 export const CardKeys = React.createContext<ICardKeys>({
   help: null,
   bind: () => () => undefined
 });
 
-/** Bind a letter for as long as the component is there. */
+/** Bind a letter for as long as the component is mounted. */
 export function useLetter(letter: string | undefined, press: Press): void {
   const { bind } = React.useContext(CardKeys);
   const latest = React.useRef(press);
@@ -51,7 +51,7 @@ export function useLetter(letter: string | undefined, press: Press): void {
   );
 }
 
-/** Bind a letter that only goes somewhere, and nothing while there is nowhere to go. */
+/** Bind a letter that only navigates, unless there is nowhere to go. */
 export function useStepLetter(letter: string, go: (() => void) | null): void {
   const { bind } = React.useContext(CardKeys);
   React.useEffect(
@@ -60,7 +60,7 @@ export function useStepLetter(letter: string, go: (() => void) | null): void {
   );
 }
 
-/** The letters of a card: its keys, whether they would count now, and what handles its keys. */
+/** The letters of a card, whether they would count now, and the handler of its keys. */
 export function useCardKeys(
   root: React.RefObject<HTMLElement>,
   isGuarded: boolean,
@@ -139,10 +139,10 @@ export function useCardKeys(
 
 const STEPS: Partial<Record<string, 1 | -1>> = { J: 1, K: -1 };
 
-/** Where one goes from card to card. */
+/** The containers in which one goes from card to card. */
 const PLACES = '.jp-AgentBox-panel, .jp-Notebook, .jp-CodeConsole';
 
-/** Move the focus to the next card that waits in the same place, or the one before. */
+/** Move the focus to the next pending card in the same container, or to the previous one. */
 function step(card: HTMLElement | null, by: 1 | -1): void {
   const place = card?.closest(PLACES) ?? document.body;
   const cards = [
@@ -158,7 +158,7 @@ function step(card: HTMLElement | null, by: 1 | -1): void {
   }
 }
 
-/** What the letters of the card do that do something now: in a form, those of the card's buttons do not. */
+/** The active letters of the card with their actions: in a form, those of the card's buttons are inactive. */
 export function KeyHelp(): JSX.Element | null {
   const trans = useTrans();
   const { help } = React.useContext(CardKeys);
@@ -193,7 +193,7 @@ export function KeyHelp(): JSX.Element | null {
   );
 }
 
-/** The label of a button, with its letter marked, or added where the label does not begin with it. */
+/** The label of a button with its letter marked, or added if the label does not begin with it. */
 export function Lettered(props: {
   label: string;
   letter?: string;

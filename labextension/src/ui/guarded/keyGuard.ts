@@ -1,5 +1,5 @@
 /**
- * Tells a letter that is meant for a card from one that was on its way to something else.
+ * Distinguishes a letter that is meant for a card from one that was meant for something else.
  *
  * A program can move the focus to a card while a person types. What they go on to type must decide nothing. So a letter
  * counts only if the person themselves went to the card, the card has had the focus for a while, and no other key came
@@ -10,19 +10,19 @@ import type { IDisposable } from '@lumino/disposable';
 
 import { GUARD_TIME } from './guardTime';
 
-/** Milliseconds after a deed of a person within which the focus may follow it. */
+/** Milliseconds after a person's action within which the focus may follow it. */
 const FOLLOW_TIME = 1500;
 
-/** The same where it is known to be on its way: a busy page takes its time. */
+/** The same if the focus is known to be on its way, because a busy page can be slow. */
 const LONGEST_WAY = 30_000;
 
-/** Keys that say nothing of where a person wants to be. */
+/** Keys that say nothing about where a person wants to be. */
 const MODIFIERS = ['Shift', 'Control', 'Alt', 'AltGraph', 'Meta', 'CapsLock'];
 
-/** Unmodified keys, beside those that make a character, that people press while they write. */
+/** Unmodified keys, besides those that produce a character, that people press while typing. */
 const WRITING = ['Enter', 'Backspace', 'Delete', 'Process', 'Dead'];
 
-/** What a person did last on the page, as far as it says whether they are writing. */
+/** A person's last action on the page, as far as it tells whether they are typing. */
 class LastDeed {
   constructor() {
     window.addEventListener('pointerdown', this._onPointer, true);
@@ -30,19 +30,19 @@ class LastDeed {
     window.addEventListener('blur', this._onLeave);
   }
 
-  /** Whether the focus comes because of what the person did, and they were not writing. */
+  /** Whether the focus moves because of the person's action, and they were not typing. */
   get isMove(): boolean {
     const isFollowed = this._followed.includes(this._at);
     const time = isFollowed ? LONGEST_WAY : FOLLOW_TIME;
     return !this._isWriting && performance.now() - this._at < time;
   }
 
-  /** Whether that was so long ago that the person may be writing again: what they pressed may still be on its way. */
+  /** Whether that was so long ago that the person may be typing again, with keys still on their way. */
   get isLongAgo(): boolean {
     return this._isLate || performance.now() - this._at >= FOLLOW_TIME;
   }
 
-  /** Have the focus follow what the person did just now until the result is disposed; not what they did before that. */
+  /** Let the focus follow the person's latest action, and no earlier one, until the result is disposed. */
   follow(): IDisposable {
     const followed = this.isMove ? [this._at] : [];
     this._followed.push(...followed);
@@ -53,7 +53,7 @@ class LastDeed {
     });
   }
 
-  /** Take in that the last key was no writing: it was a letter for a card, to which the focus may just have come late. */
+  /** Note that the last key was not typing, but a letter for a card, to which the focus may have moved late. */
   accept(isLate: boolean): void {
     this._isWriting = false;
     this._isLate = isLate;
@@ -71,7 +71,7 @@ class LastDeed {
     }
   };
 
-  /** In a frame of the page, or in another window, a person may write unseen. */
+  /** In a frame of the page, or in another window, a person may type unobserved. */
   private readonly _onLeave = (): void => {
     this._isWriting = true;
   };
@@ -83,7 +83,7 @@ class LastDeed {
   }
 
   private _at = -LONGEST_WAY;
-  /** The times of deeds that the focus is on its way to follow, once for each way. */
+  /** The times of actions that the focus is about to follow. */
   private readonly _followed: number[] = [];
   private _isLate = false;
   private _isWriting = false;
@@ -92,7 +92,7 @@ class LastDeed {
 // It must have seen what a person did before the first card came.
 const lastDeed = new LastDeed();
 
-/** Do something that moves the focus in the end, for a person who may just have asked for it. */
+/** Do something that eventually moves the focus, for a person who may just have requested it. */
 export async function withFocusToFollow<T>(move: () => Promise<T>): Promise<T> {
   const following = lastDeed.follow();
   try {
@@ -104,7 +104,7 @@ export async function withFocusToFollow<T>(move: () => Promise<T>): Promise<T> {
 
 /** Watches the focus and the keys of one card. */
 export class KeyGuard {
-  /** Watch a card until the result is disposed; call back when letters begin or cease to count. */
+  /** Watch a card until the result is disposed; call back when letters start or stop counting. */
   watch(node: HTMLElement, onChange: (isReady: boolean) => void): IDisposable {
     const come = ({ relatedTarget }: FocusEvent): void => {
       if (!(relatedTarget instanceof Node && node.contains(relatedTarget))) {
@@ -146,7 +146,7 @@ export class KeyGuard {
     });
   }
 
-  /** Whether the person came to the card themselves. */
+  /** Whether the person moved to the card themselves. */
   get isMeant(): boolean {
     return this._isMeant;
   }
@@ -156,7 +156,7 @@ export class KeyGuard {
     return this._isReady;
   }
 
-  /** Take in a key on the card that is no letter for it: the next one has to wait. */
+  /** Note a key on the card that is not one of its letters, so that the next one has to wait. */
   disturb(event: KeyboardEvent): void {
     if (MODIFIERS.includes(event.key)) {
       return;
@@ -170,7 +170,7 @@ export class KeyGuard {
     this._rest();
   }
 
-  /** Take in a letter that counted. */
+  /** Note a letter that counted. */
   accept(): void {
     lastDeed.accept(this._isLate);
   }
@@ -183,14 +183,14 @@ export class KeyGuard {
   }
 
   private _isMeant = false;
-  /** Whether the focus has just come, long after what it follows. */
+  /** Whether the focus has just arrived, long after the action that it follows. */
   private _isLate = false;
   private _isReady = false;
   private _rest: () => void = () => undefined;
   private _timer = 0;
 }
 
-/** The letter that a key stands for, also where the layout has no Latin letters; empty for other keys. */
+/** The letter of a key, even on layouts without Latin letters; empty for other keys. */
 export function letterOf(event: KeyboardEvent): string {
   if (event.ctrlKey || event.altKey || event.metaKey || event.isComposing) {
     return '';
@@ -203,7 +203,7 @@ export function letterOf(event: KeyboardEvent): string {
   return !event.shiftKey && /^[a-z]$/i.test(letter) ? letter.toUpperCase() : '';
 }
 
-/** Whether what is typed at a node is text. */
+/** Whether a node accepts text. */
 export function takesText(target: EventTarget | null): boolean {
   return (
     target instanceof HTMLElement &&
@@ -236,7 +236,7 @@ function isPress({ key, target }: KeyboardEvent): boolean {
   );
 }
 
-/** Whether the key sends what was typed: in a field of one line, as in the command palette, or one that says so. */
+/** Whether the key submits what was typed: in a single-line field, such as the command palette, or one that says so. */
 function isEntering({ key, target }: KeyboardEvent): boolean {
   return (
     key === 'Enter' &&

@@ -1,5 +1,5 @@
 /**
- * Tells whether a person sees a node as it is, with nothing over any part of it that is in view.
+ * Tells whether a person sees a node as it is, with nothing covering any visible part of it.
  *
  * Kernels lay out their outputs, and what lies over a button decides what a person believes to press (clickjacking).
  * Chromium watches for that by itself: Intersection Observer v2 says that a node is visible only if nothing covers,
@@ -23,10 +23,10 @@ import { Attention } from './attention';
  */
 export type Exposure = 'exposed' | 'covered' | 'hidden' | 'embedded';
 
-/** Milliseconds between two looks, in browsers that do not watch by themselves. */
+/** Milliseconds between two checks, in browsers that do not watch by themselves. */
 const LOOK_INTERVAL = 250;
 
-/** Milliseconds for which the browser has nothing to say of a node before it is looked at while nobody is near. */
+/** Milliseconds without news from the browser about a node before it is checked while nobody is near. */
 const CALM = 1000;
 
 /** Version 2, which TypeScript does not know; 100 ms is the least delay that it accepts. */
@@ -39,19 +39,19 @@ const OBSERVER_OPTIONS = {
 const LINE_STEP = 3;
 const POINT_STEP = 24;
 
-/** Looks that test all points together; each tests the lines between those of the others, at other points. */
+/** The number of checks that together test all points; each tests the lines between those of the others. */
 const PHASES = [0, 1, 2, 3] as const;
 
-/** Points that one look tests at most: on larger nodes they stand further apart. */
+/** The maximum number of points of a check: on larger nodes they are further apart. */
 const MAX_POINTS = 6000;
 
-/** Pixels at a node's edge that are not tested: a rounded corner shows what is behind it. */
+/** Pixels at a node's edge that are not tested, because a rounded corner shows what is behind it. */
 const EDGE = 3;
 
 /** Pixels that the shadow of what is above or below a box that scrolls may fall into it: a toolbar's, for one. */
 const SHADOW = 8;
 
-/** While the document's element has this class, nothing lets a hit test through. */
+/** While the document's element has this class, nothing is transparent to a hit test. */
 const HIT_TEST_CLASS = 'jp-AgentBox-hitTest';
 
 /** A translation by whole pixels, or none. */
@@ -62,7 +62,7 @@ const RETURN_DELAY = 50;
 
 const attention = new Attention();
 
-/** Watches how one node can be seen. */
+/** Watches the visibility of a node. */
 export class OcclusionWatch implements IDisposable {
   constructor(
     private readonly _node: Element,
@@ -85,7 +85,7 @@ export class OcclusionWatch implements IDisposable {
     this._update();
   }
 
-  /** How the node could be seen at the last look. */
+  /** The node's visibility at the last check. */
   get exposure(): Exposure {
     return this._exposure;
   }
@@ -101,7 +101,7 @@ export class OcclusionWatch implements IDisposable {
     window.clearTimeout(this._timer);
   }
 
-  /** Look now: for the moment of a click. */
+  /** Check now, for the moment of a click. */
   look(): Exposure {
     if (this._rest) {
       this._return();
@@ -233,7 +233,7 @@ export class OcclusionWatch implements IDisposable {
     }
   }
 
-  /** Whether the observer tells when this is over. */
+  /** Whether the observer reports when this is over. */
   private _isTold(exposure: Exposure): boolean {
     return (
       this._observer !== null &&
@@ -273,7 +273,7 @@ export function isInKernelLayout(node: Element): boolean {
   return false;
 }
 
-/** How a node can be seen now, as hit tests tell; all phases, or only some of the points. */
+/** The present visibility of a node according to hit tests, at all or only some of the points. */
 export function exposureOf(
   node: Element,
   phases: readonly number[] = PHASES
@@ -371,7 +371,7 @@ function intersect(a: IBox, b: IBox): IBox | null {
   return isEmpty ? null : box;
 }
 
-/** Whether a style of the node, or of something that it is in, changes how it looks. */
+/** Whether a style of the node, or of one of its ancestors, changes its appearance. */
 function isDistorted(node: Element): boolean {
   for (let at: Element | null = node; at; at = at.parentElement) {
     const style = getComputedStyle(at);
@@ -395,7 +395,7 @@ function isUnset(value: string | undefined, initial: string): boolean {
   return !value || value === initial;
 }
 
-/** Whether the node lies on top at points all over a part of it. */
+/** Whether the node is on top at points all over a part of it. */
 function isOnTop(
   node: Element,
   part: IBox,
@@ -440,7 +440,7 @@ function everyPoint(
   return true;
 }
 
-/** Do hit tests in which also that counts which lets a pointer through. */
+/** Do hit tests in which elements that are transparent to a pointer count, too. */
 function withoutPassingThrough<T>(test: () => T): T {
   const { classList } = document.documentElement;
   classList.add(HIT_TEST_CLASS);

@@ -1,5 +1,5 @@
 /**
- * Tells a pointer that went to a node from a node that came to the pointer.
+ * Distinguishes a pointer that moved to a node from a node that moved under the pointer.
  *
  * A list that grows pushes its buttons down; one of them may stop under a finger that was about to click something
  * else. Browsers say nothing reliable when that happens, so this looks from time to time at what is under a pointer
@@ -8,12 +8,12 @@
 import { DisposableDelegate } from '@lumino/disposable';
 import type { IDisposable } from '@lumino/disposable';
 
-/** Milliseconds between two looks. */
+/** Milliseconds between two checks. */
 const INTERVAL = 100;
 
 /** Watches the one pointer of a page. */
 export class PointerWatch {
-  /** Call back when the node comes under a pointer that rests. */
+  /** Call back when the node moves under a resting pointer. */
   add(node: Element, onArrival: () => void): IDisposable {
     if (this._nodes.size === 0) {
       document.addEventListener('pointermove', this._onMove, {
@@ -34,7 +34,7 @@ export class PointerWatch {
     });
   }
 
-  /** Whether the node came under the resting pointer since the last look. */
+  /** Whether the node has moved under the resting pointer since the last check. */
   isNew(node: Element): boolean {
     return this._position !== null && !this._hasMoved && this._under !== node;
   }

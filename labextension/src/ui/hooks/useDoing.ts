@@ -1,5 +1,5 @@
 /**
- * A React hook for what a person has done by a button.
+ * A React hook for the action of a button.
  */
 import { useState } from 'react';
 
@@ -7,14 +7,14 @@ import { useTrans } from '../context';
 import { label } from '../text/visibleText';
 
 export interface IDoing {
-  /** Do one thing; nothing while another is being done. */
+  /** Perform an action; nothing while another one is in progress. */
   run: (action: () => Promise<void>) => void;
   isBusy: boolean;
-  /** Why the last thing was not done; empty if it was. */
+  /** Why the last action failed; empty if it succeeded. */
   failure: string;
 }
 
-/** Does one thing at a time, and says why it was not done. */
+/** Performs one action at a time, and reports why it failed. */
 export function useDoing(): IDoing {
   const trans = useTrans();
   const [isBusy, setBusy] = useState(false);

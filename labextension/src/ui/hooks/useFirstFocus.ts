@@ -1,10 +1,10 @@
 /**
- * A React hook for the field in which a person goes on when a form opens.
+ * A React hook for the field that gets the focus when a form opens.
  */
 import { useEffect, useRef } from 'react';
 import type { RefObject } from 'react';
 
-/** Give an element the focus when it appears, and at no later time. */
+/** Focus an element when it appears, and at no later time. */
 export function useFirstFocus(
   element: RefObject<HTMLElement>,
   isWanted: boolean

@@ -1,10 +1,10 @@
 /**
- * A React hook for what opens below the edge of the window.
+ * A React hook for elements that open below the edge of the window.
  */
 import { useEffect, useRef } from 'react';
 import type { RefObject } from 'react';
 
-/** Bring an element into view when it appears; of what is longer than the window, the beginning. */
+/** Scroll to an element when it appears, or to its beginning if it is longer than the window. */
 export function useInView(
   element: RefObject<HTMLElement>,
   isWanted: boolean

@@ -1,5 +1,5 @@
 /**
- * A React hook for a node within which things with the focus go away.
+ * A React hook for a node in which focused elements disappear.
  */
 import { useLayoutEffect } from 'react';
 import type { RefObject } from 'react';
