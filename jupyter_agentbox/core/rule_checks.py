@@ -277,7 +277,7 @@ class RuleChecker:
     def _check_group_names(self, given: Sequence[Node]) -> None:
         for group in given:
             if not isinstance(group.content, str) or not 0 < len(group.content) <= MAX_PATTERN:
-                self.say(group, "the name of a group must be a string that is not empty")
+                self.say(group, "the name of a group must be a non-empty string")
 
     def _check_approvers(self, rule: Node) -> None:
         given, effect = member(rule, "approvers"), member(rule, "effect")

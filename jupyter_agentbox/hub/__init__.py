@@ -1,1 +1,1 @@
-"""The Hub service: central MCP servers, approvals by second persons, and the record of both, beside a JupyterHub."""
+"""The Hub service, run beside a JupyterHub: central MCP servers, approval by second persons, and the record of both."""

@@ -1,4 +1,4 @@
-"""REST of the Hub service: requests, answers, the record, health and metrics."""
+"""REST API of the Hub service: requests, decisions, the record, health and metrics."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from .handlers import HubServiceHandler, JsonHandler, status_of_error, told_of
 from .reviews import ReviewFilter, ReviewRequest, persons_to_json, summary_of
 
 _MOST_OWN: Final = 100
-#: Those of which who asks from elsewhere is told; of the rest, how many they are.
+#: How many waiting requests are summarized for JupyterLab. Of the others, only their number is sent.
 _MOST_WAITING: Final = 50
 
 
 class RequestsHandler(JsonHandler):
-    """What waits and the caller may see, and the caller's own newest requests."""
+    """The waiting requests that the caller may see, and the newest of the caller's own requests."""
 
     async def get(self) -> None:
         """List requests."""
@@ -37,14 +37,14 @@ class RequestsHandler(JsonHandler):
 
 
 class WaitingHandler(JsonHandler):
-    """What waits for the caller's answer, in short: their JupyterLab shows it, and leads to the pages here."""
+    """Summaries of the requests that wait for the caller. Their JupyterLab shows them, with links to the pages here."""
 
     def initialize(self, public_url: str) -> None:
-        """Take where people find the service."""
+        """Store the service's public URL."""
         self._public_url = public_url
 
     async def get(self) -> None:
-        """List what waits; nothing of it can be answered by who has a token."""
+        """List the requests. They cannot be decided with a token."""
         waiting = await self.parts.reviews.for_answer(self.caller)
         shown = [summary_of(request) for request in waiting[:_MOST_WAITING]]
         self.finish_json({"url": self._public_url, "total": len(waiting), "requests": shown})
@@ -59,10 +59,10 @@ class RequestHandler(JsonHandler):
 
 
 class DecisionHandler(JsonHandler):
-    """A person's answer to a request. The body says what it is, and never whose."""
+    """A person's decision on a request. Who decides is never taken from the body."""
 
     async def post(self, request_id: str) -> None:
-        """Decide a request, or approve it as one of several."""
+        """Decide a request, or approve it as one of several approvers."""
         given = self.json_object()
         breaks_glass = given.pop("break_glass", False)
         if not isinstance(breaks_glass, bool):
@@ -73,10 +73,10 @@ class DecisionHandler(JsonHandler):
 
 
 class DecisionsHandler(JsonHandler):
-    """A person's answers to several requests."""
+    """A person's decisions on several requests."""
 
     async def post(self) -> None:
-        """Decide each as if it came alone, and say what became of each, in order."""
+        """Apply each decision on its own, and return the results in the same order."""
         given = self.json_object()
         entries = given.get("decisions")
         if set(given) != {"decisions"} or not isinstance(entries, list) or len(entries) > MAX_DECISIONS:
@@ -88,12 +88,12 @@ class DecisionsHandler(JsonHandler):
 
 
 class AuditHandler(JsonHandler):
-    """The record of all calls, for auditors."""
+    """The record of all calls of central tools, for auditors."""
 
     asks_anew = True
 
     async def get(self) -> None:
-        """Send all records, the newest first, as JSON Lines or, for spreadsheets, as CSV."""
+        """Send all records, newest first, as JSON Lines or, for spreadsheets, as CSV."""
         self.check_auditor()
         form = self.get_query_argument("format", "jsonl")
         if form not in _FORMATS:
@@ -108,42 +108,42 @@ class AuditHandler(JsonHandler):
 
 
 class PolicyHandler(JsonHandler):
-    """The signed policy for the own tools of the user who asks."""
+    """The signed policy for the caller's local tools."""
 
     async def get(self) -> None:
-        """Send it. Who has it already, by its `ETag`, gets 304."""
+        """Send the policy, or 304 if the caller already has it, as its `ETag` says."""
         signer = self.parts.policy.signer
         if signer is None:
-            raise web.HTTPError(404, "the policy has no `local`: it says nothing of users' own tools")
+            raise web.HTTPError(404, "the policy has no `local`, so it has no rules for users' own tools")
         if not self.caller.is_user:
-            raise web.HTTPError(403, "a policy is for a user; this token belongs to a service")
+            raise web.HTTPError(403, "a policy is for a user, but this token belongs to a service")
         self.set_header("Content-Type", "application/json")
         self.finish(signer.signed_for(self.caller.name))
 
 
 class MetricsHandler(JsonHandler):
-    """Numbers for Prometheus."""
+    """Metrics in Prometheus' format."""
 
     async def get(self) -> None:
-        """Send them to whoever may use this service."""
+        """Send them to anyone who may use this service."""
         missing = await self.parts.reports.missing()
         self.set_header("Content-Type", CONTENT_TYPE_LATEST)
         self.finish(self.parts.metrics.text(missing_records=missing, policy=self.parts.policy.to_json()))
 
 
 class LiveHandler(HubServiceHandler):
-    """Whether the process answers."""
+    """Whether the process is alive."""
 
     def get(self) -> None:
-        """Say so."""
+        """Answer."""
         self.finish({"status": "ok"})
 
 
 class ReadyHandler(HubServiceHandler):
-    """Whether calls can run: the database can be read and written."""
+    """Whether calls can run, that is, whether the database can be read and written."""
 
     async def get(self) -> None:
-        """Say so, or that it cannot."""
+        """Send 200 if it can, and 503 if it cannot."""
         try:
             since = await self.parts.is_ready()
         except StorageError:
@@ -166,7 +166,7 @@ def _lines(page: AuditPage, line: Callable[[ApprovalRequest], str]) -> str:
     return "".join(map(line, page.records))
 
 
-#: Of each format of the record: its type, what comes first, and what writes a record.
+#: For each format of the record: its media type, its header, and the function that writes one record.
 _FORMATS: Final[dict[str, tuple[str, str, Callable[[ApprovalRequest], str]]]] = {
     "jsonl": ("application/jsonl", "", _json_line),
     "csv": ("text/csv; charset=utf-8", csv_header(("asked_by", "reported", "approvers", "votes")), _csv_line),

@@ -1,4 +1,4 @@
-"""``jupyter agentbox hub``: the process of the Hub service, which JupyterHub starts, or an administrator."""
+"""``jupyter agentbox hub``: the Hub service's process, started by JupyterHub or by an administrator."""
 
 from __future__ import annotations
 
@@ -57,84 +57,91 @@ log = logging.getLogger(__name__)
 
 #: Exit codes.
 OK: Final = 0
-#: The service could not start, for a reason that is not in what it was told.
+#: The service could not start, for a reason other than its command line, configuration or policy.
 FAILED: Final = 1
 #: The command line, the configuration or the policy is wrong.
 USAGE: Final = 2
 
-#: Bytes that a request over HTTP may have.
+#: The largest HTTP request, in bytes.
 _MOST_BYTES: Final = 16_000_000
-#: Seconds between two looks for servers that nobody uses.
+#: Seconds between two checks for idle servers.
 _LOOK: Final = 60.0
-#: After how many of these looks old records are removed.
+#: Old records are removed at every `_OLD`-th of these checks.
 _OLD: Final = 60
 _ID: Final = r"(?P<request_id>[A-Za-z0-9_-]+)"
 
 
 class HubService(Application):
-    """Holds what users must not: central MCP servers, the site's policy, second persons' decisions, and the record."""
+    """Keeps what users must not control: central MCP servers, the policy, second persons' decisions and the record."""
 
     name = "jupyter-agentbox-hub"
     description = __doc__
 
-    policy = Unicode("", help="The policy file.").tag(config=True)
+    policy = Unicode("", help="The path of the policy file.").tag(config=True)
     policy_check = Float(
-        2.0, min=0.1, help="Seconds between two looks whether the policy file, or a file of a secret, has changed."
+        2.0, min=0.1, help="How often the policy file and the files of secrets are checked for changes, in seconds."
     ).tag(config=True)
-    check_config = Bool(False, help="Read what the administrator wrote, say what is wrong, and end.").tag(config=True)
-    config_file = Unicode("", help="A file of traitlets configuration for this service.").tag(config=True)
+    check_config = Bool(False, help="Check the configuration and the policy file, print what is wrong, and exit.").tag(
+        config=True
+    )
+    config_file = Unicode("", help="The path of a traitlets configuration file for this service.").tag(config=True)
     database_url = Unicode(
         "sqlite:///agentbox_hub.sqlite",
-        help="SQLAlchemy URL of the store. SQLite is for trying; `postgresql+psycopg://…` is for a site.",
+        help="The SQLAlchemy URL of the database: SQLite to try the service, `postgresql+psycopg://…` for a site.",
     ).tag(config=True)
     approval_timeout = Float(
-        3600.0, min=1.0, help="Seconds that a request waits for persons, where its rule has no `timeout`."
+        3600.0, min=1.0, help="How long a request waits for a decision, in seconds, if its rule has no `timeout`."
     ).tag(config=True)
-    most_calls = Integer(50, min=1, help="The largest number of calls of one user that wait or run.").tag(config=True)
+    most_calls = Integer(
+        50, min=1, help="The largest number of calls that may wait or run at a time for one user."
+    ).tag(config=True)
     call_rate = Float(
         10.0,
         min=0.1,
-        help="How many MCP messages a second are taken of one user. Those that come faster wait for their turn.",
+        help="How many MCP messages one user may send per second. Messages that come faster wait for their turn.",
     ).tag(config=True)
     idle_timeout = Float(
-        1800.0, min=1.0, help="Seconds after which a server of one user's own is stopped that they do not use."
+        1800.0,
+        min=1.0,
+        help="After how many seconds without use a user's own server is stopped. Its next use starts it.",
     ).tag(config=True)
     resume_timeout = Float(
         120.0,
         min=1.0,
-        help="Seconds that a waiting call outlives its connection, or the service, until its caller is back.",
+        help="How long a waiting call is kept after its connection or the service ended, in seconds, for its caller to"
+        " come back.",
     ).tag(config=True)
     keep_days = Float(
-        None, min=1.0, allow_none=True, help="Days that ended requests are kept; by default for ever."
+        None, min=1.0, allow_none=True, help="How many days finished requests are kept. None: for ever."
     ).tag(config=True)
     report_rate = Integer(
-        6000, min=60, help="How many records of local calls a minute are taken of one user's servers."
+        6000, min=60, help="How many records of local calls the servers of one user may report per minute."
     ).tag(config=True)
     claim_timeout = Float(
         20.0,
         min=1.0,
-        help="Seconds without a sign of life of this service after which another may take over its database.",
+        help="After how many seconds without a heartbeat of this service another one may take over its database.",
     ).tag(config=True)
     standby = Bool(
         False,
-        help="Wait while another replica of this service holds the database, and take over when it has ended.",
+        help="Wait while another replica of this service holds the database, and take over when that one ends.",
     ).tag(config=True)
     policy_key = Unicode(
         "agentbox_hub_policy_key",
-        help="The file of the private key that signs what users' servers get of the policy. It is made if it is"
-        " missing; a file beside it, with `.version` at the end of its name, keeps the last version.",
+        help="The path of the private key that signs the part of the policy sent to users' servers. The file is created"
+        " if it does not exist. A second file, with `.version` added to its name, keeps the last version's number.",
     ).tag(config=True)
     show_policy_key = Bool(
-        False, help="Print the public key of `policy_key`, for the site's file on users' servers, and end."
+        False, help="Print the public key of `policy_key`, for the site's rules file on users' servers, and exit."
     ).tag(config=True)
-    service_url = Unicode(help="Where the service listens: `http://host:port/…`. By default what JupyterHub says.").tag(
-        config=True
-    )
+    service_url = Unicode(
+        help="The URL at which the service listens: `http://host:port/…`. Default: the one that JupyterHub sets."
+    ).tag(config=True)
     public_url = Unicode(
-        help="Where people find the service. By default what JupyterHub says, or the path below the Hub's address."
+        help="The URL that people open. Default: the one that JupyterHub sets, or else its path on the Hub."
     ).tag(config=True)
 
-    aliases = {  # noqa: RUF012  # traitlets' own way
+    aliases = {  # noqa: RUF012  # as traitlets declares them
         "policy": "HubService.policy",
         "config": "HubService.config_file",
         "log-level": "Application.log_level",
@@ -142,15 +149,15 @@ class HubService(Application):
     flags = {  # noqa: RUF012
         "check-config": (
             {"HubService": {"check_config": True}},
-            "Read what the administrator wrote, say what is wrong, and end.",
+            "Check the configuration and the policy file, print what is wrong, and exit.",
         ),
         "standby": (
             {"HubService": {"standby": True}},
-            "Wait while another replica of this service holds the database, and take over when it has ended.",
+            "Wait while another replica of this service holds the database, and take over when that one ends.",
         ),
         "show-policy-key": (
             {"HubService": {"show_policy_key": True}},
-            "Print the public key that users' servers know this service's policy by, and end.",
+            "Print the public key with which users' servers verify this service's policy, and exit.",
         ),
     }
 
@@ -164,12 +171,12 @@ class HubService(Application):
         return os.environ.get("JUPYTERHUB_PUBLIC_URL") or os.environ.get("JUPYTERHUB_SERVICE_PREFIX", "/")
 
     def run(self, argv: Sequence[str]) -> int:
-        """Check what the administrator wrote, and serve until a signal comes; return the exit code."""
+        """Check the configuration and the policy, serve until a signal arrives, and return the exit code."""
         try:
             self.parse_command_line(list(argv))
             if self.config_file:
                 self.load_config_file(self.config_file)
-                self.parse_command_line(list(argv))  # what it says wins
+                self.parse_command_line(list(argv))  # the command line wins
             if self.show_policy_key:
                 sys.stdout.write(f"{public_key_of(read_key(Path(self.policy_key)))}\n")
                 return OK
@@ -197,7 +204,7 @@ class HubService(Application):
             return FAILED
 
     def settings(self) -> Settings:
-        """Return what the traits say."""
+        """Return the settings that the traits hold."""
         return Settings(
             database_url=self.database_url,
             approval_timeout=self.approval_timeout,
@@ -212,19 +219,23 @@ class HubService(Application):
 
     def _read_policy(self) -> PolicyFile:
         if not self.policy:
-            raise ValueError("name the policy: --policy FILE")
+            raise ValueError("no policy file is given: add --policy FILE")
         return read_policy_file(Path(self.policy), os.environ)
 
     def _hub_auth(self) -> HubOAuth:
         hub_auth = HubOAuth(parent=self)
         if not hub_auth.api_token:
-            raise ValueError("there is no JUPYTERHUB_API_TOKEN: JupyterHub starts this service, or gives it a token")
+            raise ValueError(
+                "JUPYTERHUB_API_TOKEN is not set: let JupyterHub start this service, or give it a token of the Hub"
+            )
         if not hub_auth.access_scopes:
             raise ValueError(
-                "it is unknown which scope lets people in: set JUPYTERHUB_SERVICE_NAME, as JupyterHub does"
+                "JUPYTERHUB_SERVICE_NAME is not set: set it, so that the service knows which scope people need"
             )
         if not urlsplit(self.service_url).port:
-            raise ValueError("there is no JUPYTERHUB_SERVICE_URL with a port: say where to listen in its `url`")
+            raise ValueError(
+                "JUPYTERHUB_SERVICE_URL has no port: set the `url` of this service in JupyterHub's configuration"
+            )
         return hub_auth
 
     def _signer(self, policy: PolicyFile) -> PolicySigner | None:
@@ -249,10 +260,10 @@ class HubService(Application):
                 self._listen(server)
                 if not await box.start_in_turn(stopped):
                     return OK
-                await box.policy.look()  # it may have waited for days
+                await box.policy.look()  # this replica may have waited for days
             else:
                 await box.start()
-            box.policy.begin_signing(self._signer)  # counts its versions, and so comes after the claim on the database
+            box.policy.begin_signing(self._signer)  # it counts versions, so only the holder of the database may begin
             front.application = make_application(box, hub_auth, self.public_url)
             if self.standby:
                 log.info("this replica has held the database since %s, and answers", box.claim.since)
@@ -267,9 +278,11 @@ class HubService(Application):
                 following.cancel()
             server.stop()
             if box.claim.lost.is_set():
-                log.critical("another service has taken the database because this one stood still: this one ends")
+                log.critical(
+                    "another service has taken over the database, because this one had stalled: this one exits"
+                )
                 return FAILED
-            log.info("the service is stopping; what waits goes on waiting if the service is back soon")
+            log.info("the service is stopping; waiting requests go on waiting if it is back soon")
         finally:
             await box.aclose()
         return OK
@@ -291,11 +304,11 @@ def make_application(box: HubBox, hub_auth: HubOAuth, public_url: str) -> web.Ap
     Parameters
     ----------
     box : HubBox
-        The parts.
+        The parts of the service.
     hub_auth : HubOAuth
-        How the Hub is asked; knows the prefix.
+        The connection to the Hub; it knows the service's prefix.
     public_url : str
-        Where people find the service, with a slash at its end.
+        The URL that people open, with a slash at the end.
     """
     prefix = hub_auth.base_url
     parts = Parts(
@@ -319,7 +332,7 @@ def make_application(box: HubBox, hub_auth: HubOAuth, public_url: str) -> web.Ap
         static_path=str(files / "static"),
         static_url_prefix=f"{prefix}static/",
         default_handler_class=NoPageHandler,
-        # In memory only: who starts the service anew lets everybody log in anew, and nobody can sign a cookie.
+        # In memory only: after a restart everybody has to log in again, and nobody can sign a cookie.
         cookie_secret=secrets.token_bytes(32),
         xsrf_cookies=True,
         log_function=_log_request,
@@ -329,7 +342,7 @@ def make_application(box: HubBox, hub_auth: HubOAuth, public_url: str) -> web.Ap
 
 
 def routes(prefix: str, public_url: str) -> list[tuple[Any, ...]]:
-    """Return the addresses of the service below its prefix, and what answers there."""
+    """Return the service's routes below its prefix."""
     return [
         (prefix, InboxHandler),
         (rf"{prefix}decisions", DecisionsPageHandler),
@@ -354,7 +367,7 @@ def routes(prefix: str, public_url: str) -> list[tuple[Any, ...]]:
 
 
 class _CallbackHandler(HubOAuthCallbackHandler):  # type: ignore[misc]  # jupyterhub has no types
-    """Where the Hub sends who has logged in."""
+    """The page to which the Hub redirects people after login."""
 
     @property
     def hub_auth(self) -> HubOAuth:
@@ -373,23 +386,23 @@ async def _set_with(one: asyncio.Event, other: asyncio.Event) -> None:
 
 
 async def _until(stopped: asyncio.Event, box: HubBox) -> None:
-    """Wait for the end, and meanwhile stop servers that nobody uses, and close what nobody comes back for."""
+    """Wait for `stopped`. Meanwhile stop idle servers, and close requests whose callers do not come back."""
     looks = 0
     while not stopped.is_set():
         try:
             async with asyncio.timeout(_LOOK):
-                await stopped.wait()  # also if the claim on the database is lost
+                await stopped.wait()  # also set if the claim on the database is lost
         except TimeoutError:
             await box.servers.stop_idle()
             try:
                 await box.withdraw_lost()
             except StorageError as error:
-                log.warning("what nobody came back for is closed later: %s", error)
+                log.warning("requests whose callers did not come back will be closed later: %s", error)
             if looks % _OLD == 0:
                 try:
                     await box.reports.remove_old()
                 except StorageError as error:
-                    log.warning("old records of users' servers are removed later: %s", error)
+                    log.warning("old records of users' servers will be removed later: %s", error)
             looks += 1
 
 
@@ -404,9 +417,9 @@ def _fail(error: Exception) -> int:
 
 
 def _log_request(handler: web.RequestHandler) -> None:
-    """Log what was asked, without its query, in which an OAuth code may be.
+    """Log a request, without its query, which may contain an OAuth code.
 
-    Nobody is warned of a 405 that answers `GET`: each MCP client that connects asks so for a stream.
+    A 405 for `GET` is no warning: each MCP client tries to open a stream that way when it connects.
     """
     request = handler.request
     is_usual = handler.get_status() < 400 or (request.method, handler.get_status()) == ("GET", 405)

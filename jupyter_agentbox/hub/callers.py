@@ -1,4 +1,4 @@
-"""Who calls and who answers, by the word of JupyterHub and nobody else's."""
+"""Who is calling or deciding. Only JupyterHub is trusted to say."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from jupyter_agentbox.core.calls import Origin
 from jupyter_agentbox.core.reviewers import Reviewer, ReviewerKind, Via
 from jupyter_agentbox.exceptions import UnknownReviewerError
 
-#: The Hub's scope of those who may set and release legal holds.
+#: The Hub scope needed to set and release legal holds.
 HOLD_SCOPE: Final = "custom:agentbox:hold"
-#: Seconds that the Hub may take to answer.
+#: Seconds to wait for the Hub's answer.
 _PATIENCE: Final = 10.0
 
 
 class HubAuth(Protocol):
-    """What is used of `jupyterhub.services.auth.HubOAuth`."""
+    """The part of `jupyterhub.services.auth.HubOAuth` that is used here."""
 
     access_scopes: Any
     cookie_name: str
@@ -31,30 +31,30 @@ class HubAuth(Protocol):
         """Return the token in a request's header."""
 
     def user_for_token(self, token: str, use_cache: bool = True, *, sync: bool = True) -> Any:
-        """Ask the Hub whose token this is."""
+        """Ask the Hub who owns a token."""
 
     def check_scopes(self, required_scopes: Any, user: Mapping[str, Any]) -> Any:
-        """Return those of the scopes that the user has."""
+        """Return the scopes that the user has, of those given."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Caller:
-    """Who sent a request over HTTP, as the Hub says.
+    """The user or service that sent an HTTP request, according to the Hub.
 
     Parameters
     ----------
     name : str
         The name of the user or service.
     kind : ReviewerKind
-        Which of the two.
+        Whether it is a user or a service.
     groups : frozenset of str
         The groups that the user is a member of.
     via : Via
-        Whether a login session of a browser vouches for them, or a token.
+        Whether the caller has a browser's login session or a token.
     credential : str
-        SHA-256 of the Hub's id of that session or token.
+        SHA-256 of the Hub's id for that session or token.
     may_hold : bool
-        Whether they have the scope for legal holds.
+        Whether the caller has the scope for legal holds.
     """
 
     name: str
@@ -66,43 +66,43 @@ class Caller:
 
     @property
     def is_user(self) -> bool:
-        """Whether it is a user of the Hub, and no service."""
+        """Whether the caller is a user of the Hub rather than a service."""
         return self.kind is ReviewerKind.USER
 
     @property
     def origin(self) -> Origin:
-        """Where this caller's tool calls come from: for this service it is the user who stands where a kernel does."""
+        """The origin of this caller's tool calls. In this service, the user takes the place of the kernel."""
         return Origin(kernel_id=self.name, groups=self.groups)
 
     @property
     def reviewer(self) -> Reviewer:
-        """The caller as who answers a request."""
+        """The caller as a reviewer."""
         return Reviewer(name=self.name, via=self.via, kind=self.kind, credential=self.credential)
 
     def is_in(self, groups: frozenset[str]) -> bool:
-        """Whether it is a user who is a member of one of these groups."""
+        """Whether the caller is a user who belongs to one of these groups."""
         return self.is_user and bool(self.groups & groups)
 
 
 def asker_of(request: ApprovalRequest) -> str:
-    """Return the name of the user whose code asks."""
+    """Return the name of the user whose code made the call."""
     return request.call.origin.kernel_id or ""
 
 
 async def caller_by_token(hub_auth: HubAuth, token: str, *, is_session: bool, use_cache: bool) -> Caller | None:
-    """Return whose token it is; ``None`` if it is not valid, or may not be used for this service.
+    """Return the owner of a token; ``None`` if it is invalid or may not be used for this service.
 
     Parameters
     ----------
     hub_auth : HubAuth
-        How the Hub is asked.
+        The connection to the Hub.
     token : str
         The token.
     is_session : bool
-        Whether it was in the cookie that a browser gets when its user logs in. Such a token has a session at the Hub,
-        and any other one in this cookie is refused.
+        Whether it came in the cookie that a browser gets at login. Such a token has a session at the Hub; any other
+        token in this cookie is refused.
     use_cache : bool
-        Whether what the Hub said some minutes ago is good enough.
+        Whether the Hub's answer from a few minutes ago may be used.
 
     Raises
     ------
@@ -114,7 +114,8 @@ async def caller_by_token(hub_auth: HubAuth, token: str, *, is_session: bool, us
             model: dict[str, Any] | None = await hub_auth.user_for_token(token, use_cache=use_cache, sync=False)
     except (web.HTTPError, TimeoutError) as error:
         raise UnknownReviewerError(
-            "JupyterHub does not answer, so it is unknown who you are. Nothing changed: try again when the Hub is back."
+            "JupyterHub does not answer, so the service cannot tell who you are. Nothing changed."
+            " Try again when the Hub is back."
         ) from error
     if model is None or not hub_auth.check_scopes(hub_auth.access_scopes, model):
         return None

@@ -1,4 +1,4 @@
-"""Runs the calls of users: as the policy of the site has it, with the servers and credentials of the service."""
+"""Runs users' calls of central tools under the site's policy, with the service's servers and credentials."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ from .central_servers import CentralServers
 
 
 class CentralCalls:
-    """Runs calls of central tools, each under the name of the user whose token came with it.
+    """Runs calls of central tools, each in the name of the user whose token came with it.
 
     Parameters
     ----------
     calls : CallManager
-        Puts the policy and persons between a call and its effect.
+        Applies the policy and asks people before a call runs.
     servers : CentralServers
         The central servers.
     most_calls : int
-        The largest number of calls of one user that wait or run.
+        The largest number of one user's calls that may wait or run at a time.
     kept : KeptRequests
-        Keeps what waited when the service ended.
+        Keeps the requests that were waiting when the service ended.
     patience : float
-        Seconds that it is kept until its caller is back.
+        Seconds that such a request is kept for its caller to come back.
     clock : callable
-        Returns seconds, monotonic.
+        Returns monotonic seconds.
     """
 
     def __init__(
@@ -83,28 +83,28 @@ class CentralCalls:
         on_waiting: Callable[[ApprovalRequest], None],
         reported: ReportedOrigin | None = None,
     ) -> asyncio.Task[FinishedCall]:
-        """Begin a call. Cancelling the task withdraws its request, or cancels the tool; its errors are `CallManager`'s.
+        """Start a call. Cancelling the task withdraws the request or cancels the tool. Errors are as in `CallManager`.
 
         Parameters
         ----------
         server, tool, arguments
             The call.
         caller : Caller
-            Whose it is.
+            The user who makes it.
         on_waiting : callable
-            Called with its request if it waits.
+            Called with its request if it has to wait.
         reported : ReportedOrigin, optional
-            Where the caller's server says that it came from.
+            The origin that the caller's server reported.
 
         Raises
         ------
         TooManyRequestsError
-            If too many calls of that user wait or run; nothing is stored.
+            If too many of the user's calls are waiting or running. Nothing is stored.
         """
         running = self._running.get(caller.name, ())
         if len(running) >= self._most_calls:
             raise TooManyRequestsError(
-                f"{len(running)} calls of yours wait or run, the most that are allowed: `{server}.{tool}` did not run"
+                f"`{server}.{tool}` did not run: {len(running)} of your calls wait or run already, which is the limit"
             )
         origin = replace(caller.origin, reported=reported)
         call = ToolCall(server=server, tool=tool, arguments=dict(arguments), origin=origin)
@@ -114,7 +114,7 @@ class CentralCalls:
     def resume(
         self, request_id: str, *, caller: Caller, on_waiting: Callable[[ApprovalRequest], None]
     ) -> asyncio.Task[FinishedCall]:
-        """Go on with a call that waited when the service ended, by `CallManager.resume`; the task is as of `start`."""
+        """Resume a call that was waiting when the service ended. The task behaves like that of `start`."""
         tools = self._servers.of(caller)
 
         async def run() -> FinishedCall:
@@ -130,7 +130,7 @@ class CentralCalls:
         return task
 
     async def withdraw_lost(self) -> None:
-        """Close what was kept and nobody has come back for in time. To be called now and then.
+        """Close the kept requests whose callers did not come back in time. Must be called from time to time.
 
         Raises
         ------
@@ -143,16 +143,16 @@ class CentralCalls:
                 await self._kept.give_up(request_id)
 
     def is_left(self, request_id: str) -> bool:
-        """Whether the request waits for the next process, as this one ends."""
+        """Whether this process left the request to the next one as it ended."""
         return request_id in self._left
 
     async def leave(self) -> None:
-        """Leave what waits for the next process, where it can be; withdraw the rest, and cancel what runs."""
+        """Leave waiting requests to the next process where possible; withdraw the others and cancel running calls."""
         self._left = self._kept.leave()
         await self.aclose()
 
     async def aclose(self) -> None:
-        """Withdraw what waits and cancel what runs."""
+        """Withdraw waiting requests and cancel running calls."""
         tasks = [task for running in self._running.values() for task in running]
         for task in tasks:
             task.cancel()
@@ -165,8 +165,8 @@ class CentralCalls:
         if not running:
             del self._running[user]
         if not task.cancelled():
-            task.exception()  # looks at the error, should nobody be left who waits
+            task.exception()  # marks it as retrieved, in case nobody awaits the task any more
 
 
 def _ignore(_request: ApprovalRequest) -> None:
-    """Tell nobody."""
+    """Do nothing."""

@@ -1,4 +1,4 @@
-"""Central MCP servers: shared by all users, or one for each user, with credentials that no user has."""
+"""Central MCP servers, shared or one per user, with credentials that users never get."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .policy_in_force import PolicyInForce
 
 
 class _Entries:
-    """The entries of one user, or those that all share; a `ConfigurationSource`.
+    """The entries of one user, or the shared ones; a `ConfigurationSource`.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ class _Entries:
         self.configuration = configuration
 
     def change(self, configuration: Configuration) -> bool:
-        """Take other entries; return whether they are others."""
+        """Replace the entries; return whether they differ from before."""
         is_other = configuration != self.configuration
         if is_other:
             self.configuration = configuration
@@ -42,16 +42,16 @@ class _Entries:
 
 
 class _OwnServers:
-    """The servers of one user.
+    """One user's own servers.
 
     Parameters
     ----------
     entries : _Entries
-        Which they are.
+        Their configuration.
     limits : ServerLimits
-        What each may use.
+        The limits of each.
     now : float
-        When they are used first, in seconds.
+        The time of their first use, in seconds.
     """
 
     def __init__(self, entries: _Entries, limits: ServerLimits, now: float) -> None:
@@ -63,28 +63,28 @@ class _OwnServers:
 
 
 class CentralServers:
-    """Runs tools of central servers for users.
+    """Runs the tools of central servers for users.
 
-    A server whose entry names the user runs once for each user, as its entry reads for them, until it was not used for
-    a while; the others run once.
+    A server whose entry contains the user's name or groups runs once for each user, with the entry filled in for them,
+    until it is idle. All other servers run once and are shared.
 
     Parameters
     ----------
     policy : PolicyInForce
-        Has the entries, as they are now.
+        Provides the current entries.
     environment : mapping
-        The service's environment, for their variables.
+        The service's environment, for variables in the entries.
     limits : ServerLimits
-        What each server may use.
+        The limits of each server.
     idle_timeout : float
-        Seconds after which a user's own servers are stopped that nobody used.
+        Seconds without use after which a user's own servers are stopped.
     clock : callable
-        Returns seconds, monotonic.
+        Returns monotonic seconds.
 
     Attributes
     ----------
     shared : McpServers
-        Those that run once.
+        The servers that all users share.
     """
 
     def __init__(
@@ -112,7 +112,7 @@ class CentralServers:
         return self._policy.current.servers
 
     async def list_tools(self, server: str, caller: Caller) -> Sequence[ToolDescription]:
-        """Return a server's tools for a user; starts it if need be.
+        """Return a server's tools for a user. Starts the server if necessary.
 
         Raises
         ------
@@ -121,11 +121,11 @@ class CentralServers:
         return await self._servers(server, caller).list_tools(server)
 
     def of(self, caller: Caller) -> UserTools:
-        """Return the tools as one user has them."""
+        """Return the tools as one user sees them."""
         return UserTools(self, caller)
 
     async def describe(self, server: str, tool: str, caller: Caller) -> ToolDescription:
-        """Return one tool for a user; starts its server if need be.
+        """Return one tool for a user. Starts its server if necessary.
 
         Raises
         ------
@@ -152,13 +152,13 @@ class CentralServers:
             own.used_at = self._clock()
 
     async def stop_idle(self) -> None:
-        """Stop the servers of users who did not use them for a while."""
+        """Stop users' own servers that have been idle for too long."""
         limit = self._clock() - self._idle_timeout
         idle = [name for name, own in self._own.items() if own.calls == 0 and own.used_at < limit]
         await asyncio.gather(*(self._own.pop(name).servers.aclose() for name in idle))
 
     def _follow(self) -> None:
-        """Go by another policy: a server whose entry reads otherwise is stopped, and starts anew at its next use."""
+        """Apply a new policy. Servers whose entries changed are stopped, and start again at their next use."""
         if self._entries.change(self._policy.current.servers_for(self._environment)):
             self.shared.servers()
         for name, own in self._own.items():
@@ -181,7 +181,7 @@ class CentralServers:
         return self._own_of(caller).servers if server in policy.own_servers else self.shared
 
     def _own_of(self, caller: Caller) -> _OwnServers:
-        """Return a user's servers; one whose entry reads otherwise with the groups of now starts anew."""
+        """Return a user's servers. Those whose entries change with the user's current groups are restarted."""
         configuration = self._configuration(caller.name, caller.groups)
         own = self._own.get(caller.name)
         if own is None:
@@ -194,12 +194,12 @@ class CentralServers:
 
 
 class UserTools:
-    """The central tools as one user has them (the port `ToolCaller`).
+    """The central tools as one user sees them (the port `ToolCaller`).
 
     Parameters
     ----------
     servers : CentralServers
-        All of them.
+        All central servers.
     caller : Caller
         The user.
     """
@@ -209,7 +209,7 @@ class UserTools:
         self._caller = caller
 
     async def describe(self, server: str, tool: str) -> ToolDescription:
-        """Return one tool; starts its server if need be."""
+        """Return one tool. Starts its server if necessary."""
         return await self._servers.describe(server, tool, self._caller)
 
     async def call_tool(self, call: ToolCall, *, listener: CallListener | None = None) -> ToolResult:

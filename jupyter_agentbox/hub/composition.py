@@ -1,4 +1,4 @@
-"""Puts the parts of the Hub service together. Nothing else builds them."""
+"""Builds the parts of the Hub service and connects them. This is the only place that does."""
 
 from __future__ import annotations
 
@@ -57,28 +57,28 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """What an administrator may set beside the policy.
+    """The administrator's settings, besides the policy.
 
     Parameters
     ----------
     database_url : str
-        SQLAlchemy URL of the store.
+        The SQLAlchemy URL of the database.
     approval_timeout : float
-        Seconds that a request waits whose rule does not say how long.
+        Seconds that a request waits if its rule has no `timeout`.
     most_calls : int
-        The largest number of calls of one user that wait or run.
+        The largest number of one user's calls that may wait or run at a time.
     idle_timeout : float
-        Seconds after which a user's own servers are stopped that nobody used.
+        Seconds without use after which a user's own servers are stopped.
     retention : RetentionLimits
-        How much is kept of requests that ended, and for how long.
+        How much of finished requests is kept, and for how long.
     resume_timeout : float
-        Seconds that a waiting call outlives its connection, or the service, until its caller is back.
+        Seconds that a waiting call is kept for its caller to come back, after its connection or the service ended.
     report_rate : int
-        How many records of local calls a minute are taken of one user's servers.
+        How many records of local calls one user's servers may report per minute.
     call_rate : float
-        How many messages a second are taken of one user.
+        How many messages one user may send per second.
     claim_timeout : float
-        Seconds without a sign of life after which another service may take over the database.
+        Seconds without a heartbeat after which another service may take over the database.
     """
 
     database_url: str
@@ -94,7 +94,7 @@ class Settings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HubBox:
-    """The parts, put together."""
+    """The parts of the service, connected."""
 
     claim: ServiceClaim
     store: SqlApprovalStore
@@ -113,19 +113,19 @@ class HubBox:
     changes: ChangeRecorder
 
     async def start(self) -> None:
-        """Open the store; keep what waited when a service ended, until its callers are back, and close the rest.
+        """Open the store. Requests that waited when a service ended are kept for their callers; others are closed.
 
         Raises
         ------
         DatabaseHeldError
-            Another service uses the database.
+            If another service uses the database.
         StorageError
         """
         await self.claim.take()
         await self._begin()
 
     async def start_in_turn(self, stopped: asyncio.Event) -> bool:
-        """Do so when no other service uses the database any more; return whether that came before `stopped`.
+        """Start as soon as no other service uses the database; return ``False`` if `stopped` was set before that.
 
         Raises
         ------
@@ -145,11 +145,11 @@ class HubBox:
         await self.withdraw_lost()
 
     async def withdraw_lost(self) -> None:
-        """Close what was kept and nobody has come back for in time."""
+        """Close the kept requests whose callers did not come back in time."""
         await self.calls.withdraw_lost()
 
     async def is_ready(self) -> str | None:
-        """Return since when this process holds the database, if it can be read and written.
+        """Check that the database can be read and written; return since when this process has held it.
 
         Raises
         ------
@@ -159,15 +159,15 @@ class HubBox:
         return self.claim.since
 
     async def aclose(self) -> None:
-        """Leave what waits for the next process, cancel the rest, stop the central servers, and close the store."""
-        if self.claim.since is None:  # the database was never this one's
+        """Leave waiting requests to the next process, cancel the rest, stop the central servers and close the store."""
+        if self.claim.since is None:  # this process never held the database
             self.checker.close()
             await self.claim.aclose()
             return
         self.approvals.abandoned.stop_looking()
         await self.calls.leave()
         await self.changes.aclose()
-        if not self.claim.lost.is_set():  # else it is another's to say what becomes of them
+        if not self.claim.lost.is_set():  # otherwise another process decides what becomes of them
             await self.approvals.orphan()
         await self.servers.aclose()
         self.checker.close()
@@ -177,22 +177,22 @@ class HubBox:
         try:
             await self.store.leave()
         except DatabaseHeldError as error:
-            log.debug("the database is another's: %s", error)
+            log.debug("another service holds the database: %s", error)
         except StorageError:
-            log.exception("the next process has to wait until this one counts as gone")
+            log.exception("the database could not be released: the next process has to wait for `claim_timeout`")
         await self.store.aclose()
         await self.claim.aclose()
 
 
 def build(settings: Settings, policy: PolicyFile, environment: Mapping[str, str]) -> HubBox:
-    """Put the parts together. Opens and starts nothing.
+    """Build and connect the parts. Opens and starts nothing.
 
     Parameters
     ----------
     settings : Settings
-        What the administrator set.
+        The administrator's settings.
     policy : PolicyFile
-        The policy of the site.
+        The site's policy.
     environment : mapping
         The service's environment, for the variables of central servers.
     """
@@ -296,7 +296,7 @@ def build(settings: Settings, policy: PolicyFile, environment: Mapping[str, str]
             keep_days=settings.retention.days,
         ),
         pace=Pace(settings.call_rate),
-        # As many as may wait come back at once when a connection broke, and none of them must be refused.
+        # When connections break, up to `most_calls` callers come back at once, and none of them may be refused.
         return_pace=Pace(max(settings.call_rate, settings.most_calls / LONGEST)),
         metrics=metrics,
         checker=checker,
@@ -317,25 +317,25 @@ def _this_process(id: str) -> Process:
 
 
 def _caller_of(call: ToolCall | None) -> Person:
-    """Return the user whose call it is, in the groups that the Hub named then; without a call, nobody."""
+    """Return the user who made a call, with the groups that the Hub reported then; without a call, nobody."""
     if call is None:
         return Person()
     return Person(groups=call.origin.groups, name=call.origin.kernel_id or "")
 
 
 def _why_otherwise(request: ApprovalRequest, policy: PolicyFile, policies: PolicyManager) -> str:
-    """Return why a request that waits cannot be allowed as it stands; empty if today nobody else would be asked."""
+    """Return why a waiting request can no longer be allowed; empty if the current policy would ask the same people."""
     if request.call.server not in policy.servers:
         return f"`{request.call.server}` is no longer a central server"
     today = policies.evaluate(request.call, request.tool)
     if today.effect is Effect.DENY:
         rule = today.rule
-        return f"a rule now denies it: {rule.reason or rule}" if rule is not None else "it is now denied"
+        return f"a rule now denies it: {rule.reason or rule}" if rule is not None else "it is denied now"
     if today.effect is Effect.ASK and (None if today.rule is None else today.rule.approvers) != approvers_of(request):
-        return "the policy has changed since it was asked, and other people have to approve it"
+        return "the policy has changed since the request was made, and other people have to approve it"
     return ""
 
 
 async def _cancel(_question: OpenQuestion) -> QuestionAnswer:
-    """Answer a question of a central server: the service puts none to anybody."""
+    """Cancel a central server's question: the service does not put questions to anyone."""
     return QuestionAnswer(action=QuestionAction.CANCEL)

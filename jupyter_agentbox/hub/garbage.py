@@ -1,4 +1,4 @@
-"""Python's garbage collector, kept from stopping the service again and again for objects that stay."""
+"""Keeps Python's garbage collector from repeatedly stopping the service to examine long-lived objects."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final
 
-#: Seconds that a collection of all objects may take. With 2,000 requests that wait, it takes half a second.
+#: Seconds that a full collection may take. With 2,000 waiting requests, it takes half a second.
 LONG: Final = 0.05
-#: Seconds until what was set aside is looked at again: what has become garbage there is freed then.
+#: Seconds until frozen objects are examined again, which frees those that have become garbage.
 AGAIN: Final = 600.0
 
 _OLDEST: Final = 2
 
 
 class LongCollections:
-    """Sets aside, after a collection of all objects that took long, those that are left.
+    """Freezes the surviving objects after a full collection that took long.
 
-    While nothing is set aside Python looks through all that a waiting request keeps in memory each time that a quarter
-    as many objects were made, as for some lists of what waits. Nobody gets an answer meanwhile.
+    Otherwise Python examines every object that waiting requests keep in memory each time the number of objects has
+    grown by a quarter, which a few lists of waiting requests are enough for. Nobody gets an answer meanwhile.
 
     Parameters
     ----------
     now : callable
-        Seconds that only grow.
+        Returns monotonic seconds.
     """
 
     def __init__(self, now: Callable[[], float] = time.perf_counter) -> None:
@@ -34,7 +34,7 @@ class LongCollections:
         self._set_aside_at = now()
 
     def __call__(self, phase: str, info: Mapping[str, Any]) -> None:
-        """Take what `gc.callbacks` are told at the beginning and at the end of a collection."""
+        """Handle the start or the end of a collection, as an entry of `gc.callbacks`."""
         if info["generation"] != _OLDEST:
             return
         if phase == "start":
@@ -48,7 +48,7 @@ class LongCollections:
 
 @contextmanager
 def kept_short(now: Callable[[], float] = time.perf_counter) -> Iterator[None]:
-    """Keep collections short meanwhile; the clock is that of `LongCollections`."""
+    """Keep collections short in this context. `now` is passed to `LongCollections`."""
     collections = LongCollections(now)
     gc.callbacks.append(collections)
     try:

@@ -1,4 +1,4 @@
-"""What the handlers of the Hub service share: who asks, what browsers may do with the answer, and how errors read."""
+"""What the Hub service's handlers share: authentication, security headers and error answers."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ _POLICY: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parts:
-    """What the handlers speak for.
+    """The parts of the service that handlers use.
 
     Attributes
     ----------
     is_ready : callable
-        Raises `StorageError` unless the store can be read and written.
+        Raises `StorageError` unless the database can be read and written.
     policy : PolicyInForce
-        The policy that holds.
+        The policy in force.
     """
 
     hub_auth: HubOAuth
@@ -69,28 +69,28 @@ class HubServiceHandler(HubOAuthenticated, web.RequestHandler):  # type: ignore[
 
     @property
     def hub_auth(self) -> HubOAuth:
-        """How the Hub is asked."""
+        """The connection to the Hub."""
         return self.parts.hub_auth
 
     @property
     def parts(self) -> Parts:
-        """The managers, as the service built them."""
+        """The parts of the service."""
         parts: Parts = self.settings[SETTINGS_KEY]
         return parts
 
     def get_current_user(self) -> Caller | None:
-        """Return who was found out in `prepare`; `HubAuthenticated` would ask the Hub, and keep all others waiting."""
+        """Return the caller that `prepare` found. `HubAuthenticated` would ask the Hub and block the event loop."""
         return getattr(self, "caller", None)
 
     def set_default_headers(self) -> None:
-        """Let browsers keep nothing, load nothing from elsewhere, run no script, and show it in no other page."""
+        """Forbid caching, scripts, content of other origins, and frames in other pages."""
         self.set_header("Content-Security-Policy", _POLICY)
         self.set_header("X-Content-Type-Options", "nosniff")
         self.set_header("Referrer-Policy", "same-origin")
         self.set_header("Cache-Control", "no-store")
 
     async def caller_by_cookie(self, *, use_cache: bool) -> Caller | None:
-        """Return the person whose browser asks; ``None`` if nobody has logged in."""
+        """Return the person logged in with this browser; ``None`` if nobody is."""
         hub_auth = self.parts.hub_auth
         cookie = self.get_secure_cookie(hub_auth.cookie_name)
         if not cookie:
@@ -99,13 +99,13 @@ class HubServiceHandler(HubOAuthenticated, web.RequestHandler):  # type: ignore[
         return await caller_by_token(hub_auth, token, is_session=True, use_cache=use_cache)
 
     async def caller_by_header(self, *, use_cache: bool) -> Caller | None:
-        """Return whose token is in the request's header; ``None`` if there is none that may be used here."""
+        """Return the owner of the token in the request's header; ``None`` without a token that may be used here."""
         hub_auth = self.parts.hub_auth
         token = hub_auth.get_token(self, in_cookie=False)
         return None if not token else await caller_by_token(hub_auth, token, is_session=False, use_cache=use_cache)
 
     def log_exception(self, typ: Any, value: Any, tb: Any) -> None:
-        """Log an `AgentBoxError` as one line: it is an answer, not a defect."""
+        """Log an `AgentBoxError` in one line: it is an answer, not a defect."""
         if isinstance(value, AgentBoxError):
             level = logging.WARNING if isinstance(value, StorageError) else logging.INFO
             said = str(value) if isinstance(value, StorageError) else value.code
@@ -115,46 +115,48 @@ class HubServiceHandler(HubOAuthenticated, web.RequestHandler):  # type: ignore[
 
 
 class JsonHandler(HubServiceHandler):
-    """Base of the handlers of the REST API: for tokens, and for the login session of a browser.
+    """Base of the REST API's handlers, for tokens and for browsers' login sessions.
 
     Attributes
     ----------
     asks_anew : bool
-        Whether the Hub is asked who it is each time, also where somebody only reads.
+        Whether the Hub is asked about the caller each time, even for a request that only reads.
     """
 
     asks_anew = False
 
     async def prepare(self) -> None:
-        """Find out who asks; the Hub is asked anew where something may change."""
+        """Identify the caller. The cached answer of the Hub is used only for requests that read."""
         use_cache = self.request.method in ("GET", "HEAD") and not self.asks_anew
         by = self.caller_by_header if self._has_token else self.caller_by_cookie
         caller = await by(use_cache=use_cache)
         if caller is None:
-            raise web.HTTPError(403, "a token or login session that may use this service is needed")
+            raise web.HTTPError(403, "this needs a token or a login session that may use this service")
         self.caller = caller
 
     def check_xsrf_cookie(self) -> None:
-        """Refuse what another site lets a browser send. With a token in the header no cookie counts."""
+        """Refuse requests that another site made a browser send. With a token in the header, no cookie is used."""
         if not self._has_token:
             super().check_xsrf_cookie()
 
     def check_auditor(self) -> None:
-        """Refuse who may not read the record."""
+        """Refuse callers who may not read the record."""
         if not self.parts.reviews.is_auditor(self.caller):
-            raise web.HTTPError(403, "only members of the groups in `auditors` of the policy read the record")
+            raise web.HTTPError(
+                403, "only members of a group listed under `auditors` in the policy may read the record"
+            )
 
     def check_may_hold(self) -> None:
-        """Refuse who may not set and release holds."""
+        """Refuse callers who may not set and release holds."""
         if not self.caller.may_hold:
-            raise web.HTTPError(403, f"only somebody with the Hub's scope `{HOLD_SCOPE}` sets and releases holds")
+            raise web.HTTPError(403, f"only users with the Hub scope `{HOLD_SCOPE}` may set and release holds")
 
     @property
     def _has_token(self) -> bool:
         return bool(self.parts.hub_auth.get_token(self, in_cookie=False))
 
     def json_object(self) -> JsonObject:
-        """Return the request's body."""
+        """Return the request's body, a JSON object."""
         try:
             body = json.loads(self.request.body, object_pairs_hook=_one_of_each)
         except (ValueError, RecursionError):
@@ -180,22 +182,22 @@ class JsonHandler(HubServiceHandler):
 
 
 class PageHandler(HubServiceHandler):
-    """Base of the pages: for persons who log in at the Hub with a browser."""
+    """Base of the pages, for people who log in to the Hub with a browser."""
 
     async def prepare(self) -> None:
-        """Find out who asks, or send them to the Hub's login."""
+        """Identify the person, or redirect them to the Hub's login page."""
         is_get = self.request.method in ("GET", "HEAD")
         caller = await self.caller_by_cookie(use_cache=is_get)
         if caller is not None:
             self.caller = caller
             self.xsrf_token  # noqa: B018  # sets the cookie
-        elif is_get:  # the Hub lets nobody log in here who may not use this service
+        elif is_get:  # the Hub refuses to log in people who may not use this service
             self.redirect(self.get_login_url())
         else:
-            raise web.HTTPError(403, "your login has ended: open the page again. Nothing changed.")
+            raise web.HTTPError(403, "your login has ended. Nothing changed. Open the page again.")
 
     def write_error(self, status_code: int, **kwargs: Any) -> None:
-        """Show what went wrong."""
+        """Show the error."""
         error = kwargs.get("exc_info", (None, None, None))[1]
         if isinstance(error, AgentBoxError):
             status_code = status_of_error(error)
@@ -211,30 +213,30 @@ class PageHandler(HubServiceHandler):
 
 
 class NoPageHandler(PageHandler):
-    """What there is no page of."""
+    """Answers requests for pages that do not exist."""
 
     async def prepare(self) -> None:
-        """Say so, to whoever asks."""
+        """Answer 404, to anyone."""
         raise web.HTTPError(404, "there is no such page")
 
     def check_xsrf_cookie(self) -> None:
-        """Check nothing: nothing can be changed here."""
+        """Skip the check: nothing can be changed here."""
 
 
 def told_of(error: AgentBoxError) -> str:
-    """Return what users are told of an error: not where the database is, which is in the log."""
+    """Return an error's message for users. It does not name the database; the log does."""
     if isinstance(error, StorageError):
-        return "the service's database cannot be used now, and its log says why: try again later"
+        return "the service's database cannot be used at the moment. Try again later; the service's log says why."
     return str(error)
 
 
 def status_of_error(error: AgentBoxError) -> int:
-    """Return the status code of HTTP that an error is answered with; only here others than the user decide."""
+    """Return an error's HTTP status code. `NotAnApproverError` is known only here: no other server has approvers."""
     return 403 if isinstance(error, NotAnApproverError) else status_code_of(error)
 
 
 def _one_of_each(pairs: list[tuple[str, Any]]) -> JsonObject:
-    """Refuse a repeated key: readers differ in which of the two they take."""
+    """Refuse a repeated key: parsers differ in which of the two values they use."""
     found = dict(pairs)
     if len(found) != len(pairs):
         raise ValueError("an object has the same key twice")

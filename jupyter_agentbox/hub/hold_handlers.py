@@ -1,4 +1,4 @@
-"""REST of legal holds: set and ended by who has the scope for it, each in the record, with who did it and why."""
+"""REST API of legal holds. Setting and releasing one needs a scope of its own and a reason, and both are recorded."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ from jupyter_agentbox.core.times import time_from_json
 
 from .handlers import JsonHandler
 
-#: Characters of a reason.
+#: The largest number of characters in a reason.
 _LONGEST: Final = 4000
 _KEYS: Final = frozenset({"user", "since", "until", "reason"})
 
 
 class HoldsHandler(JsonHandler):
-    """All holds."""
+    """Lists holds and sets them."""
 
     asks_anew = True
 
     async def get(self) -> None:
-        """List them, also those that were released, the newest first."""
+        """List all holds, released ones too, newest first."""
         if not self.caller.may_hold:
             self.check_auditor()
         self.finish_json({"holds": [hold.to_json() for hold in await self.parts.reports.holds()]})
 
     async def post(self) -> None:
-        """Set a hold, in the name of who asks."""
+        """Set a hold in the caller's name."""
         self.check_may_hold()
         given = self.json_object()
         if set(given) - _KEYS:
-            raise web.HTTPError(422, f"a hold has only {', '.join(sorted(_KEYS))}")
+            raise web.HTTPError(422, f"a hold can have only these keys: {', '.join(sorted(_KEYS))}")
         since, until = time_of(given, "since"), time_of(given, "until")
         if since is not None and until is not None and until <= since:
             raise web.HTTPError(422, "`until` must be after `since`")
@@ -48,30 +48,30 @@ class HoldsHandler(JsonHandler):
 
 
 class HoldReleaseHandler(JsonHandler):
-    """The end of a hold."""
+    """Releases a hold."""
 
     async def post(self, request_id: str) -> None:
-        """End it, in the name of who asks."""
+        """Release the hold in the caller's name."""
         self.check_may_hold()
         given = self.json_object()
         if set(given) - {"reason"}:
-            raise web.HTTPError(422, "a release has only `reason`")
+            raise web.HTTPError(422, "a release can have only the key `reason`")
         hold = await self.parts.reports.release(request_id, reason=reason_of(given), by=self.caller.name)
         if hold is None:
-            raise web.HTTPError(404, "there is no such hold, or it was released")
+            raise web.HTTPError(404, "there is no such hold, or it has been released already")
         self.finish_json(hold.to_json())
 
 
 def reason_of(given: JsonObject) -> str:
-    """Return the reason in a body."""
+    """Return the reason given in a body."""
     reason: Any = given.get("reason")
     if not isinstance(reason, str) or not reason.strip() or len(reason) > _LONGEST:
-        raise web.HTTPError(422, f"`reason` must say why, in at most {_LONGEST} characters")
+        raise web.HTTPError(422, f"`reason` must be a text that says why, of at most {_LONGEST} characters")
     return reason.strip()
 
 
 def time_of(given: JsonObject, name: str) -> datetime | None:
-    """Return a time in a body; ``None`` if it has none."""
+    """Return a time given in a body; ``None`` if it is missing."""
     value: Any = given.get(name)
     if value is None:
         return None

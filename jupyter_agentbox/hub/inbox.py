@@ -1,4 +1,4 @@
-"""The pages on which a person finds what waits, and answers several requests at once. They run no script."""
+"""The pages that list waiting requests and take decisions on several at once. They run no script."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from .pages import ANSWERS, row_of, shown_arguments, warnings_of
 from .reviews import ReviewFilter, ReviewRequest
 
 _MOST_OWN: Final = 50
-#: Longer arguments are cut on the list. Who wants to answer has all of them on the request's page.
+#: The list cuts off longer arguments, in characters. The request's own page shows all of them.
 _BRIEF: Final = 300
 
 
 class InboxHandler(PageHandler):
-    """What waits for the person who looks, what waits for others, and their own requests."""
+    """Lists what waits for this person, what waits for others, and this person's own requests."""
 
     async def get(self) -> None:
-        """Show them. The list looks for changes by itself, but not while somebody selects."""
+        """Show the lists. The page reloads itself, except while requests are being selected."""
         reviews = self.parts.reviews
         wanted = self._filter()
         pending = await reviews.pending(self.caller, wanted)
@@ -50,7 +50,7 @@ class InboxHandler(PageHandler):
         return ReviewFilter(**given)
 
     def _policy_problems(self) -> list[str]:
-        """Return where the policy file is wrong; what is wrong there is for auditors, for it quotes the file."""
+        """Return where the policy file is wrong. Only auditors see the messages, because these quote the file."""
         problems = self.parts.policy.problems
         if self.parts.reviews.is_auditor(self.caller):
             return [visible(str(one)) for one in problems]
@@ -68,10 +68,10 @@ class InboxHandler(PageHandler):
 
 
 class DecisionsPageHandler(PageHandler):
-    """Answers several requests with one button."""
+    """Decides several requests with one button."""
 
     async def post(self) -> None:
-        """Take one answer for all that were selected, and show what became of each."""
+        """Apply one decision to all selected requests, and show the result of each."""
         answer = ANSWERS.get(self.get_body_argument("answer", ""))
         reason = self.get_body_argument("reason", "")
         selected = [text.partition(":") for text in self.get_body_arguments("request")]
@@ -96,6 +96,6 @@ class DecisionsPageHandler(PageHandler):
 
 
 def _by_end(reviewed: ReviewRequest) -> tuple[bool, float]:
-    """Put first what ends first."""
+    """Return a sort key that puts the requests that expire first at the top."""
     end = reviewed.request.expires_at
     return end is None, 0.0 if end is None else end.timestamp()

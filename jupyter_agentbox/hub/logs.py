@@ -1,4 +1,4 @@
-"""The service's log: one JSON object a line. It has ids, names and statuses, never arguments or results."""
+"""The service's log: one JSON object per line, with ids, names and statuses, never arguments or results."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from .metrics import Metrics
 
 log = logging.getLogger(__name__)
 
-#: The attribute of a record of the log that has what is said beside its message.
+#: The attribute of a log record that holds further fields besides the message.
 _FIELDS: Final = "agentbox_fields"
 
 
 class JsonLines(logging.Formatter):
-    """Writes a record of the log as a JSON object."""
+    """Formats a log record as a JSON object."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the line."""
@@ -43,9 +43,9 @@ class RequestLog:
     Parameters
     ----------
     metrics : Metrics
-        What counts them.
+        Counts them.
     on_change : callable
-        Hears of each request that is new or has changed.
+        Called with each new or changed request.
     """
 
     def __init__(self, metrics: Metrics, on_change: Callable[[ApprovalRequest], None] = lambda _: None) -> None:
@@ -54,7 +54,7 @@ class RequestLog:
         self._said: dict[str, JsonObject] = {}
 
     def approval_changed(self, request: ApprovalRequest) -> None:
-        """Log a new or changed request, and not how far its tool is."""
+        """Log a new or changed request, but not the progress of its tool."""
         self._metrics.approval_changed(request)
         self._on_change(request)
         decision, outcome = request.decision, request.outcome_state
@@ -78,7 +78,7 @@ class RequestLog:
         log.info("request", extra={_FIELDS: fields})
 
     def servers_changed(self) -> None:
-        """Log nothing: servers log for themselves."""
+        """Log nothing: servers have logs of their own."""
 
     def grants_changed(self) -> None:
         """Log nothing: there are no grants here."""
@@ -88,12 +88,12 @@ class RequestLog:
 
 
 def log_as_json(level: int | str) -> None:
-    """Let this process log JSON Lines on standard error.
+    """Make this process log JSON Lines to standard error.
 
     Parameters
     ----------
     level : int or str
-        The least that is logged.
+        The lowest level that is logged.
     """
     handler = logging.StreamHandler()
     handler.setFormatter(JsonLines())

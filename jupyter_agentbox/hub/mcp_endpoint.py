@@ -1,7 +1,8 @@
-"""MCP over streamable HTTP, one endpoint for each central server, for the Jupyter servers of users.
+"""MCP over streamable HTTP for users' Jupyter servers: one endpoint for each central server.
 
-A caller is who the token in the header belongs to. While a request waits, its first event has an id: a caller whose
-connection breaks comes back with it, to this process or the next, and gets the answer. Who does not withdraws the call.
+The caller is the owner of the token in the header. While a request waits, its first event has an id. A caller whose
+connection breaks comes back with that id, to this process or its successor, and gets the answer. If the caller does not
+come back, the call is withdrawn.
 """
 
 from __future__ import annotations
@@ -36,9 +37,9 @@ log = logging.getLogger(__name__)
 
 SESSION_HEADER: Final = "Mcp-Session-Id"
 LAST_EVENT_HEADER: Final = "Last-Event-ID"
-#: Seconds after which a waiting answer shows that it is still to come: proxies end what is silent for a minute.
+#: Seconds between heartbeats while an answer is awaited: proxies close connections that are silent for a minute.
 HEARTBEAT: Final = 15.0
-#: Says so to callers: a proxy whose service was killed may keep their connection open, and never say another word.
+#: Tells callers this interval: a proxy whose service was killed may keep their connection open but silent.
 HEARTBEAT_HEADER: Final = "Agentbox-Heartbeat"
 
 _INVALID_REQUEST: Final = -32600
@@ -53,7 +54,7 @@ class McpHandler(HubServiceHandler):
     _call: OpenCall | None = None
 
     def initialize(self, public_url: str) -> None:
-        """Take what all handlers of these endpoints share."""
+        """Store the service's public URL."""
         self._public_url = public_url
 
     @property
@@ -61,38 +62,38 @@ class McpHandler(HubServiceHandler):
         return self.parts.open_calls
 
     def check_xsrf_cookie(self) -> None:
-        """Check nothing: no cookie counts here."""
+        """Skip the check: cookies are not used here."""
 
     async def prepare(self) -> None:
-        """Find out whose token it is, from the Hub, which may have revoked it.
+        """Ask the Hub who owns the token, which may have been revoked.
 
-        Who is too fast waits: with one token before the Hub is asked, and with all of theirs after it.
+        Callers that send too fast wait: with one token before the Hub is asked, with all of a user's tokens afterwards.
         """
         token = self.hub_auth.get_token(self, in_cookie=False)
         if token and not await self._is_its_turn(hashlib.sha256(token.encode()).hexdigest()):
             return
         caller = await self.caller_by_header(use_cache=False)
         if caller is None:
-            raise web.HTTPError(403, "a token of a user who may use this service is needed")
+            raise web.HTTPError(403, "this needs a token of a user who may use this service")
         if not caller.is_user:
-            raise web.HTTPError(403, "tools are called for users, and this token is a service's")
+            raise web.HTTPError(403, "only users can call tools, but this token belongs to a service")
         if await self._is_its_turn(f"user {caller.name}"):
             self.caller = caller
 
     async def _is_its_turn(self, who: str) -> bool:
-        """Wait until it is; answer one that is refused."""
+        """Wait for the caller's turn; if the message is refused, answer it and return ``False``."""
         pace = self.parts.pace if self.request.method == "POST" else self.parts.return_pace
         try:
             await pace.turn(who)
         except TooManyRequestsError as error:
             self.set_status(429)
-            self.set_header("Retry-After", str(ceil(LONGEST)))  # an error that is raised would lose it
+            self.set_header("Retry-After", str(ceil(LONGEST)))  # raising an error would drop the header
             self._finish_error(None, _INTERNAL_ERROR, str(error))
             return False
         return True
 
     def write_error(self, status_code: int, **kwargs: Any) -> None:
-        """Answer as MCP does."""
+        """Answer with an error in MCP's format."""
         error = kwargs.get("exc_info", (None, None, None))[1]
         told = error.log_message if isinstance(error, web.HTTPError) and status_code < 500 else None
         if isinstance(error, AgentBoxError):
@@ -102,23 +103,23 @@ class McpHandler(HubServiceHandler):
             self._finish_error(None, _INTERNAL_ERROR, told or self._reason)
 
     async def get(self, _server: str) -> None:
-        """Give the rest of an answer whose connection broke; there is no other stream."""
+        """Send the rest of an answer whose connection broke. There is no other stream."""
         last = self.request.headers.get(LAST_EVENT_HEADER)
         if last is None:
-            # Clients of MCP ask whether there is a stream each time they connect.
+            # MCP clients try to open a stream each time they connect.
             self.set_status(405)
             self.set_header("Allow", "POST, DELETE")
-            self._finish_error(None, _METHOD_NOT_FOUND, "there is no stream but the answers")
+            self._finish_error(None, _METHOD_NOT_FOUND, "the only streams here are answers to calls")
             return
         try:
             request_id, message_id, token = from_event_id(last)
             call = self._open_calls.find(request_id, self.caller)
             if call is None:
                 await self.parts.reviews.get_own(request_id, self.caller)
-                # A proxy may have sent the same request twice, and the other may have been faster.
+                # A proxy may have sent the same request twice, and the other one may have been faster.
                 call = self._open_calls.find(request_id, self.caller) or self._resumed(request_id, message_id, token)
         except UnknownApprovalError:
-            raise web.HTTPError(410, "there is no such call of yours") from None  # 404 would be about the session
+            raise web.HTTPError(410, "you have no such call") from None  # 404 would mean the session
         await self._answer_when_done(call)
 
     def _resumed(self, request_id: str, message_id: str | int, token: str | int | None) -> OpenCall:
@@ -132,7 +133,7 @@ class McpHandler(HubServiceHandler):
         )
 
     def delete(self, _server: str) -> None:
-        """End a session: cancel what it has not cancelled."""
+        """End a session: cancel its remaining calls."""
         self._open_calls.cancel_session(self.caller.name, self._session)
         self.set_status(204)
 
@@ -159,7 +160,7 @@ class McpHandler(HubServiceHandler):
         await self._answer(server, message["method"], message["id"], params)
 
     def on_connection_close(self) -> None:
-        """Give a client that is gone some time to come back."""
+        """Give a disconnected client some time to come back."""
         if self._call is not None:
             self._open_calls.drop(self._call, self)
 
@@ -188,12 +189,12 @@ class McpHandler(HubServiceHandler):
             case "tools/call":
                 await self._call_tool(server, id, params)
             case _:
-                self._finish_error(id, _METHOD_NOT_FOUND, f"no method `{method:.80}`")
+                self._finish_error(id, _METHOD_NOT_FOUND, f"there is no method `{method:.80}`")
 
     async def _call_tool(self, server: str, id: object, params: Mapping[str, Any]) -> None:
         name, arguments, meta = params.get("name"), params.get("arguments"), params.get("_meta")
         if not isinstance(name, str) or not isinstance(arguments, dict | None):
-            self._finish_error(id, _INVALID_PARAMS, "a call has a `name`, and `arguments` that are an object")
+            self._finish_error(id, _INVALID_PARAMS, "a call needs a `name`, and its `arguments` must be an object")
             return
 
         def on_waiting(request: ApprovalRequest) -> None:
@@ -216,7 +217,7 @@ class McpHandler(HubServiceHandler):
         await self._answer_when_done(call)
 
     async def _answer_when_done(self, call: OpenCall) -> None:
-        """Send the answer of a call when there is one; keep it if the connection breaks before."""
+        """Wait for a call and send its answer; if the connection breaks first, keep the call for the caller."""
         self._call = call
         self._open_calls.add(call, self)
         self.set_header("Content-Type", "text/event-stream")
@@ -226,7 +227,7 @@ class McpHandler(HubServiceHandler):
             if not call.is_held_by(self):
                 return
             if self.parts.calls.is_left(call.request_id):
-                return  # no answer: the stream ends, and the caller comes back to the next process
+                return  # end the stream without an answer: the caller comes back to the next process
             result = _with_review(await _outcome(call.task), await self._review_of(call))
             await self._send({"jsonrpc": "2.0", "id": call.message_id, "result": result})
         except StreamClosedError:
@@ -238,7 +239,7 @@ class McpHandler(HubServiceHandler):
         """Keep the stream alive and report the review, until the call ends or another connection takes it over."""
         said: ServerReview | None = None
         if call.request_id:
-            call.news.set()  # start over: what the previous connection sent may be lost
+            call.news.set()  # start over: what the previous connection sent may have been lost
         while not call.task.done() and call.is_held_by(self):
             news = asyncio.ensure_future(call.news.wait())
             try:
@@ -250,7 +251,7 @@ class McpHandler(HubServiceHandler):
             if call.news.is_set() and said is None:
                 self._begin_events(call)
             call.news.clear()
-            review = await self._review_of(call)  # at each heartbeat, too: an escalation changes who may answer
+            review = await self._review_of(call)  # at each heartbeat, too: an escalation changes who may decide
             if review != said and review is not None:
                 said = review
                 if call.progress_token is not None:
@@ -260,14 +261,14 @@ class McpHandler(HubServiceHandler):
             await self.flush()
 
     async def _review_of(self, call: OpenCall) -> ServerReview | None:
-        """Return the review of a call; ``None`` if nobody was asked, or the request cannot be read."""
+        """Return a call's review; ``None`` if nobody was asked or the request cannot be read."""
         try:
             return await self.parts.reviews.review_of(call.request_id, self._public_url) if call.request_id else None
         except AgentBoxError:
             return None
 
     def _begin_events(self, call: OpenCall) -> None:
-        """Say how to come back, should the connection break."""
+        """Send the id with which the caller can come back if the connection breaks."""
         id = event_id(call.request_id, call.message_id, call.progress_token)
         self.write(f"id: {id}\nretry: {self._open_calls.retry}\nevent: message\ndata:\n\n")
 
@@ -287,7 +288,7 @@ class McpHandler(HubServiceHandler):
 
 
 def tool_to_json(tool: ToolDescription) -> dict[str, Any]:
-    """Return a tool as MCP lists it."""
+    """Return a tool in MCP's format."""
     return {
         "name": tool.name,
         "inputSchema": tool.input_schema,
@@ -299,7 +300,7 @@ def tool_to_json(tool: ToolDescription) -> dict[str, Any]:
 
 
 def result_to_json(result: ToolResult) -> dict[str, Any]:
-    """Return a result as MCP sends it."""
+    """Return a result in MCP's format."""
     return {
         "content": list(result.content),
         "isError": result.is_error,
@@ -309,12 +310,12 @@ def result_to_json(result: ToolResult) -> dict[str, Any]:
 
 
 def failure(text: str) -> dict[str, Any]:
-    """Return the result of a call that was refused or failed, and why."""
+    """Return the result of a call that was refused or failed, with the reason."""
     return {"content": [{"type": "text", "text": text}], "isError": True}
 
 
 def _with_review(result: dict[str, Any], review: ServerReview | None) -> dict[str, Any]:
-    """Return a result with its review in `_meta`, replacing any claim of the tool's own server."""
+    """Return a result with its review in `_meta`, in place of any review claimed by the tool's server."""
     meta = {key: value for key, value in result.pop("_meta", {}).items() if key != REVIEW_KEY}
     if review is not None:
         meta[REVIEW_KEY] = review.to_json()
@@ -326,7 +327,7 @@ async def _outcome(call: asyncio.Task[FinishedCall]) -> dict[str, Any]:
         return result_to_json((await call).result)
     except asyncio.CancelledError:
         return {
-            "content": [{"type": "text", "text": "the call was withdrawn; it did not run to its end"}],
+            "content": [{"type": "text", "text": "the call was withdrawn before it finished"}],
             "isError": True,
         }
     except AgentBoxError as error:
@@ -334,9 +335,9 @@ async def _outcome(call: asyncio.Task[FinishedCall]) -> dict[str, Any]:
             log.warning("a call of a central tool failed: %s", error)
         return failure(told_of(error))
     except Exception:
-        # A boundary: whatever an adapter raises, who waits is told that it failed, and the log has the rest.
+        # A boundary: whatever an adapter raises, the caller learns that the call failed, and the log has the details.
         log.exception("a call of a central tool failed")
-        return failure("the service failed; its log says why")
+        return failure("the service failed; the service's log says why")
 
 
 def _initialized(server: str, params: Mapping[str, Any]) -> dict[str, Any]:

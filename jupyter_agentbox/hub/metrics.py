@@ -1,4 +1,4 @@
-"""What the Hub service counts, for Prometheus: names of servers and statuses, never tools' arguments or users."""
+"""The Hub service's metrics for Prometheus, labelled with servers and statuses, never with arguments or users."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from jupyter_agentbox.core.audit_search import seconds_of
 from jupyter_agentbox.core.calls import JsonObject
 from jupyter_agentbox.core.policy import Effect
 
-#: Seconds that calls run, and that persons take.
+#: Upper bounds of the histograms' buckets, in seconds: how long tools run, and how long requests wait.
 _RUNS = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 600)
 _WAITS = (1, 5, 15, 30, 60, 300, 900, 3600, 14_400, 86_400)
 
@@ -22,46 +22,46 @@ class Metrics:
         self._opened = Counter(
             "agentbox_hub_requests", "Calls of central tools.", ["server", "effect"], registry=self.registry
         )
-        self._pending = Gauge("agentbox_hub_pending", "Requests that wait for a person.", registry=self.registry)
+        self._pending = Gauge("agentbox_hub_pending", "Requests waiting for a decision.", registry=self.registry)
         self._settled = Counter(
-            "agentbox_hub_settled", "Requests that waited, by how that ended.", ["status"], registry=self.registry
+            "agentbox_hub_settled", "Requests that waited, by their final status.", ["status"], registry=self.registry
         )
         self._waits = Histogram(
             "agentbox_hub_wait_seconds", "How long requests waited.", registry=self.registry, buckets=_WAITS
         )
         self._votes = Counter(
-            "agentbox_hub_votes", "Approvals by persons that were not enough alone.", registry=self.registry
+            "agentbox_hub_votes", "Approvals after which a request still needed others.", registry=self.registry
         )
         self._ended = Counter(
-            "agentbox_hub_calls", "Calls that ran, by how they ended.", ["server", "outcome"], registry=self.registry
+            "agentbox_hub_calls", "Calls that ran, by outcome.", ["server", "outcome"], registry=self.registry
         )
         self._runs = Histogram(
             "agentbox_hub_tool_seconds", "How long tools ran.", ["server"], registry=self.registry, buckets=_RUNS
         )
         self._reported = Counter(
             "agentbox_hub_reported_records",
-            "Records that users' servers reported, by what became of them.",
+            "Records that users' servers reported, by outcome.",
             ["outcome"],
             registry=self.registry,
         )
         self._missing = Gauge(
-            "agentbox_hub_missing_records", "Reported records that are missing between others.", registry=self.registry
+            "agentbox_hub_missing_records", "Records missing between reported ones.", registry=self.registry
         )
         self._policy = Gauge(
             "agentbox_hub_policy",
-            "1, with the version of the policy file that holds, and that of its part for users' own servers.",
+            "Always 1; the labels are the version of the policy file in force and of its part for users' own servers.",
             ["version", "local_version"],
             registry=self.registry,
         )
         self._is_current = Gauge(
             "agentbox_hub_policy_is_current",
-            "1 if the policy file holds as it is; 0 if it cannot be used, and an earlier version holds.",
+            "1 if the policy file is in force; 0 if it cannot be used and an earlier version is in force.",
             registry=self.registry,
         )
         self._open: dict[str, ApprovalRequest] = {}
 
     def text(self, *, missing_records: int, policy: JsonObject) -> bytes:
-        """Return all of it in Prometheus' text format."""
+        """Return all metrics in Prometheus' text format."""
         self._policy.clear()
         self._policy.labels(policy["version"], policy["local_version"] or "").set(1)
         self._is_current.set(bool(policy["is_current"]))
@@ -70,7 +70,7 @@ class Metrics:
         return generate_latest(self.registry)
 
     def take_over(self, request: ApprovalRequest) -> None:
-        """Know a request that waits since another process of this service counted it."""
+        """Add a waiting request that an earlier process of this service has counted already."""
         self._open[request.id] = request
 
     def approval_changed(self, request: ApprovalRequest) -> None:
@@ -90,7 +90,7 @@ class Metrics:
             self._reported.labels(outcome).inc(records)
 
     def servers_changed(self) -> None:
-        """Count nothing: a server's status is no number."""
+        """Count nothing: a server's status is not a metric."""
 
     def grants_changed(self) -> None:
         """Count nothing: there are no grants here."""

@@ -1,4 +1,4 @@
-"""Calls whose caller waits for the answer, or may be back for it after its connection broke or the service ended."""
+"""Calls whose callers await the answer, or may come back for it after their connection or the service ended."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from .callers import Caller
 
 @dataclass(eq=False, slots=True, kw_only=True)
 class OpenCall:
-    """A call whose answer nobody has yet.
+    """A call whose answer has not been delivered yet.
 
     Parameters
     ----------
     user : str
-        Whose call it is.
+        The name of the user who made it.
     session : str
-        The session of MCP that it belongs to.
+        The id of its MCP session.
     message_id : object
-        The id of the message that it answers.
+        The id of the message to answer.
     task : asyncio.Task
         The call. Cancelling it withdraws its request or cancels its tool.
     request_id : str
-        The request that somebody was asked; empty while nobody was, and then nobody can come back for the answer.
+        The id of its request; empty while there is none, and then the caller cannot come back for the answer.
     progress_token : str, int or None
-        The caller's token for progress notifications; ``None`` if it wants none.
+        The caller's token for progress notifications; ``None`` for no notifications.
     news : asyncio.Event
         Set when its request becomes pending, or changes.
     """
@@ -47,16 +47,16 @@ class OpenCall:
     _timer: asyncio.TimerHandle | None = None
 
     def take(self, holder: object) -> None:
-        """Let a connection hold the call; one that held it before holds it no more."""
+        """Make a connection the holder of the call, in place of the previous holder."""
         self._holder = holder
         self._stop_timer()
 
     def is_held_by(self, holder: object) -> bool:
-        """Whether that connection is the one that gets the answer."""
+        """Whether this connection gets the answer."""
         return self._holder is holder
 
     def drop(self, holder: object, *, patience: float, on_end: Callable[[OpenCall], None]) -> None:
-        """Note that a connection broke. The call ends if it cannot be, or after a time is not, held by another."""
+        """Handle a broken connection. Unless another connection takes the call, it ends: at once or after a time."""
         if self._holder is not holder:
             return
         self._holder = None
@@ -66,7 +66,7 @@ class OpenCall:
             on_end(self)
 
     def end(self) -> None:
-        """Cancel what is not done."""
+        """Cancel the call if it is not done."""
         self._stop_timer()
         self.task.cancel()
 
@@ -82,7 +82,7 @@ class OpenCalls:
     Parameters
     ----------
     patience : float
-        Seconds that a call which waits, or runs after it waited, outlives its connection.
+        Seconds that a call is kept without a connection if it waits or has waited.
     """
 
     def __init__(self, *, patience: float) -> None:
@@ -92,45 +92,45 @@ class OpenCalls:
 
     @property
     def retry(self) -> int:
-        """Milliseconds after which callers shall come back. The clients that we know try twice."""
+        """Milliseconds after which callers should come back. Known clients try twice."""
         return int(self.patience * 1000 / 6)
 
     def add(self, call: OpenCall, holder: object) -> None:
-        """Hold a new call."""
+        """Add a new call, held by a connection."""
         call.take(holder)
         self._calls.add(call)
         if call.request_id:
             self._asking[call.request_id] = call
 
     def waits(self, call: OpenCall, request: ApprovalRequest) -> None:
-        """Note the request that asks somebody about a call."""
+        """Store the id of a call's request."""
         call.request_id = request.id
         call.news.set()
         self._asking[request.id] = call
 
     def find(self, request_id: str, caller: Caller) -> OpenCall | None:
-        """Return the call that asked this request, if it is the caller's."""
+        """Return the caller's call with this request; ``None`` if there is none."""
         call = self._asking.get(request_id)
         return call if call is not None and call.user == caller.name else None
 
     def changed(self, request: ApprovalRequest) -> None:
-        """Note that a request has changed."""
+        """Announce a changed request to its call."""
         if (call := self._asking.get(request.id)) is not None:
             call.news.set()
 
     def drop(self, call: OpenCall, holder: object) -> None:
-        """Note that a connection broke."""
+        """Handle a broken connection."""
         call.drop(holder, patience=self.patience, on_end=self.remove)
 
     def remove(self, call: OpenCall) -> None:
-        """Forget a call: its answer was sent, or nobody wants it. What is not done is cancelled."""
+        """Remove a call that was answered or that nobody waits for. It is cancelled if it is not done."""
         self._calls.discard(call)
         if self._asking.get(call.request_id) is call:
             del self._asking[call.request_id]
         call.end()
 
     def cancel(self, user: str, session: str, message_id: object) -> None:
-        """Cancel the call that a message asked for."""
+        """Cancel the call that a message started."""
         self._cancel(lambda one: one.message_id == message_id, user, session)
 
     def cancel_session(self, user: str, session: str) -> None:
@@ -144,7 +144,7 @@ class OpenCalls:
 
 
 def event_id(request_id: str, message_id: object, progress_token: object = None) -> str:
-    """Return the id of the event by which a caller finds its call again."""
+    """Return the event id with which a caller can come back to its call."""
     return f"{request_id}:{json.dumps([message_id, progress_token], separators=(',', ':'))}"
 
 
@@ -154,7 +154,7 @@ def from_event_id(text: str) -> tuple[str, str | int, str | int | None]:
     Raises
     ------
     UnknownApprovalError
-        It is no such id.
+        If the text is not an event id.
     """
     request_id, _, message = text.partition(":")
     try:
@@ -164,7 +164,7 @@ def from_event_id(text: str) -> tuple[str, str | int, str | int | None]:
     message_id, token = found if isinstance(found, list) and len(found) == 2 else (found, None)  # of an older release
     message_id = as_id(message_id)
     if not request_id or message_id is None:
-        raise UnknownApprovalError("there is nothing to come back for", request_id="")
+        raise UnknownApprovalError("this is not the id of a call's event", request_id="")
     return request_id, message_id, as_id(token)
 
 

@@ -1,4 +1,4 @@
-"""How fast one caller's messages are taken, so that who sends many keeps nobody else waiting for long."""
+"""Limits the rate of each caller's messages, so that a caller who sends many does not delay the others."""
 
 from __future__ import annotations
 
@@ -10,31 +10,31 @@ from typing import Final
 
 from jupyter_agentbox.exceptions import TooManyRequestsError
 
-#: Seconds' worth of messages that may come faster than the rate.
+#: How many seconds' worth of messages may exceed the rate.
 BURST: Final = 2.0
-#: How many times the rate they pass at: all at once, they would keep everybody else waiting.
+#: The rate at which these pass, as a multiple of the rate: all at once, they would delay everybody else.
 PEAK: Final = 5.0
-#: Seconds that a message waits for its turn at the most; one that would have to wait longer is refused.
+#: The longest wait for a message's turn, in seconds. A message that would have to wait longer is refused.
 LONGEST: Final = 5.0
-#: Seconds that a refusal waits at the most. Refusals have a line of their own, or who tries again at once would keep
-#: the service busy with nothing else; it is not endless, for each that waits takes memory.
+#: The longest wait for a refusal, in seconds. Refusals wait in a line of their own; otherwise callers who retry at once
+#: would keep the service busy. The wait is bounded, because each waiting refusal takes memory.
 LONGEST_REFUSAL: Final = 30.0
-#: Seconds between two looks for callers who can be forgotten.
+#: Seconds between two removals of callers who have stopped sending.
 _LOOK: Final = 10.0
 
 
 @dataclass(slots=True)
 class _Line:
-    """One caller's line.
+    """One caller's waiting line.
 
     Parameters
     ----------
     used_until : float
-        When all that they sent has been paid for at the rate.
+        When all messages so far will have been paid for at the rate.
     next_at : float
-        When the next one may pass at the peak.
+        When the next message may pass at the peak rate.
     refused_until : float
-        When all that was refused has been answered at the rate.
+        When all refusals will have been sent at the rate.
     """
 
     used_until: float
@@ -43,21 +43,21 @@ class _Line:
 
     @property
     def ends_at(self) -> float:
-        """When it can be forgotten."""
+        """When the line can be removed."""
         return max(self.used_until, self.refused_until)
 
 
 class Pace:
-    """Lets each caller pass at a rate. Who comes faster waits in line, behind nobody but themselves.
+    """Lets each caller's messages pass at a rate. A faster caller waits in line, behind nobody but themselves.
 
     Parameters
     ----------
     rate : float
-        Messages a second of one caller. `BURST` seconds' worth of them may pass at up to `PEAK` times the rate.
+        Messages per second of one caller. `BURST` seconds' worth of them may pass at up to `PEAK` times the rate.
     now : callable
-        Seconds that only grow.
+        Returns monotonic seconds.
     sleep : callable
-        Waits for some seconds.
+        Waits for a number of seconds.
     """
 
     def __init__(
@@ -74,12 +74,12 @@ class Pace:
         self._look_at = 0.0
 
     async def turn(self, who: str) -> None:
-        """Return when it is the caller's turn.
+        """Wait until it is the caller's turn.
 
         Raises
         ------
         TooManyRequestsError
-            Too many of theirs are in line; this one is not added to it. It is raised after those before it were.
+            If too many of the caller's messages are in line. It is raised only after earlier refusals.
         """
         now = self._now()
         self._forget(now)
@@ -90,7 +90,7 @@ class Pace:
             line.refused_until = max(now, line.refused_until) + self._seconds
             await self._sleep(min(line.refused_until - now, LONGEST_REFUSAL))
             raise TooManyRequestsError(
-                f"you send more than {1 / self._seconds:g} messages a second: this one was not taken"
+                f"you are sending more than {1 / self._seconds:g} messages per second, so this one was refused"
             )
         line.used_until, line.next_at = used_until, passes_at + self._seconds / PEAK
         if passes_at > now:

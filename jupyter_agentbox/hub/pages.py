@@ -1,4 +1,4 @@
-"""The page of a request in the Hub service, with the buttons of those who decide it. It runs no script."""
+"""The Hub service's page of one request, with buttons for the people who can decide it. It runs no script."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from .callers import asker_of
 from .handlers import PageHandler
 from .reviews import ENDS, ReviewRequest, approvers_of, deciding_groups
 
-#: What the buttons of the pages send, and what it means.
+#: The values that the pages' buttons send, with their answers.
 ANSWERS: Final = {"allow": Answer.ALLOW_ONCE, "reject": Answer.REJECT_ONCE}
-#: What another button of the page of one request sends, which allows it in an emergency.
+#: The value of the button that allows a request in an emergency.
 _BREAK_GLASS: Final = "break_glass"
 
 
 class RequestPageHandler(PageHandler):
-    """A request, and the buttons of those who decide it."""
+    """Shows a request and takes decisions on it."""
 
     async def get(self, request_id: str) -> None:
         """Show the request."""
@@ -35,13 +35,13 @@ class RequestPageHandler(PageHandler):
         )
 
     async def post(self, request_id: str) -> None:
-        """Take the answer of a button, and show the request as it stands then."""
+        """Apply the decision of a button, and show the request as it is afterwards."""
         given = self.get_body_argument("answer", "")
         answer = Answer.ALLOW_ONCE if given == _BREAK_GLASS else ANSWERS.get(given)
         reason = self.get_body_argument("reason", "")
         if answer is None or len(reason) > MAX_REASON:
             raise web.HTTPError(
-                422, f"an answer is `allow` or `reject`, and a reason has up to {MAX_REASON} characters"
+                422, f"the answer must be `allow` or `reject`, and the reason at most {MAX_REASON} characters long"
             )
         verdict = Verdict(answer=answer, digest=self.get_body_argument("digest", ""), reason=reason)
         await self.parts.reviews.decide(request_id, verdict, caller=self.caller, breaks_glass=given == _BREAK_GLASS)
@@ -49,7 +49,7 @@ class RequestPageHandler(PageHandler):
 
 
 def row_of(reviewed: ReviewRequest, now: datetime) -> dict[str, Any]:
-    """Return what a list says of a request. Odd characters from code, tools and people are spelled out."""
+    """Return what a list shows of a request. Odd characters from code, tools and people are spelled out."""
     request = reviewed.request
     return {
         "id": request.id,
@@ -66,7 +66,7 @@ def row_of(reviewed: ReviewRequest, now: datetime) -> dict[str, Any]:
 
 
 def view_of(reviewed: ReviewRequest, now: datetime) -> dict[str, Any]:
-    """Return what the page of a request says."""
+    """Return what a request's page shows."""
     request = reviewed.request
     call, decision, rule, approvers = request.call, request.decision, request.evaluation.rule, approvers_of(request)
     return {
@@ -88,19 +88,19 @@ def view_of(reviewed: ReviewRequest, now: datetime) -> dict[str, Any]:
 
 
 def shown_arguments(request: ApprovalRequest) -> str:
-    """Return the arguments as text, with odd characters spelled out; of long ones that are not kept, the beginning."""
+    """Return the arguments as text with odd characters spelled out; only the beginning if the rest is not kept."""
     call = request.call
     return visible(call.omitted.head if call.omitted is not None else _indented(dict(call.arguments)))
 
 
 def warnings_of(request: ApprovalRequest) -> list[str]:
-    """Return what in the call looks like something else, in words."""
+    """Return a warning for each part of the call that looks like something else."""
     call = request.call
     return [one.text for one in look_alikes(server=call.server, tool=call.tool, arguments=call.arguments)]
 
 
 def span(time: timedelta) -> str:
-    """Return a length of time in its largest units: seconds below two minutes, minutes below two hours."""
+    """Return a duration as text: in seconds below two minutes, in minutes below two hours, above in hours."""
     seconds = max(0, int(time.total_seconds()))
     if seconds < 120:
         return f"{seconds} s"
@@ -110,7 +110,7 @@ def span(time: timedelta) -> str:
 
 
 def status_of(request: ApprovalRequest, now: datetime) -> str:
-    """Say where a request stands, and for whom it waits now."""
+    """Return a request's status as text, with the people it waits for."""
     if request.status.value != "pending":
         outcome = request.outcome
         end = ENDS[request.status].removeprefix("was ").removeprefix("has ")
@@ -120,7 +120,8 @@ def status_of(request: ApprovalRequest, now: datetime) -> str:
         return visible(f"waits for {asker_of(request)}")
     left = approvers.count - len(request.votes)
     others = sorted(deciding_groups(request, now) - {approvers.group})
-    return visible(f"waits for {left} of {' or '.join((approvers.group, *others))}")
+    wanted = "1 approval" if left == 1 else f"{left} approvals"
+    return visible(f"waits for {wanted} by {' or '.join((approvers.group, *others))}")
 
 
 def _told_time(time: datetime) -> str:

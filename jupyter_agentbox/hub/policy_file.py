@@ -1,4 +1,4 @@
-"""The policy file of the Hub service: rules, central MCP servers, the files of their secrets, and the auditors."""
+"""The Hub service's policy file: rules, central MCP servers, the files of their secrets, and auditors."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from jupyter_agentbox.core.text import one_line
 from jupyter_agentbox.core.tools import ConfigurationProblem
 from jupyter_agentbox.mcp_client.configuration import Configuration, UnusableServer, parse_configuration
 
-#: What stands in values of central servers for the name and the groups of the user who calls.
+#: The variables for the calling user's name and groups in the entries of central servers.
 USER_VARIABLE: Final = "HUB_USER"
 GROUPS_VARIABLE: Final = "HUB_GROUPS"
 
 _FILE_KEYS: Final = ("rules", "mcpServers", "secrets", "auditors", "local", "$schema")
 _LOCAL_KEYS: Final = ("hub", "valid", "rules", "features", "servers")
-#: What of it is sent to users' servers.
+#: The keys of `local` that are sent to users' servers.
 _SENT_KEYS: Final = ("rules", "features", "servers")
-#: Seconds for which a policy for users' servers can hold, and does by default: a minute, 30 days, a day.
+#: For how many seconds a policy is valid on users' servers: at least a minute, at most 30 days, by default a day.
 MIN_VALID: Final = 60
 MAX_VALID: Final = 30 * 86_400
 DEFAULT_VALID: Final = 86_400.0
@@ -38,16 +38,16 @@ _WHAT: Final = "a policy"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocalPolicy:
-    """What a policy file says of users' own tools.
+    """The part of a policy file for users' own tools.
 
     Parameters
     ----------
     hub : str
-        The Hub's name, as users' servers know it.
+        The Hub's name, as configured on users' servers.
     valid : float
-        Seconds for which users' servers go by it without news.
+        Seconds for which users' servers apply it without contact with the service.
     policy : JSON object
-        ``rules``, ``features`` and ``servers``, as in a site's file of rules.
+        ``rules``, ``features`` and ``servers``, as in a site's rules file.
     """
 
     hub: str
@@ -55,34 +55,34 @@ class LocalPolicy:
     policy: JsonObject
 
     def to_json(self) -> JsonObject:
-        """Return it as it stands in the file."""
+        """Return it in the format of the file."""
         return {"hub": self.hub, "valid": self.valid, **self.policy}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicyFile:
-    """What a policy file says.
+    """The contents of a policy file.
 
     Parameters
     ----------
     path : Path
         The file.
     policy : Policy
-        Its rules. Of the rules that ask, those with approvers come first: one more person is stricter.
+        Its rules. Rules with approvers come first, those with the most approvals at the top: these are stricter.
     text : str
-        The whole file, from which the entries of servers are read with the variables of each user.
+        The whole file. The entries of servers are read from it with each user's variables.
     secrets : mapping
-        Names of variables, and what is in their files.
+        The names of variables, and the contents of their files.
     own_servers : frozenset of str
-        The servers that each user has for themselves, because their name or their groups are in the entry.
+        The servers that run once for each user, because their entry contains the user's name or groups.
     servers : tuple of str
-        All central servers, in the order of the file.
+        The names of all central servers, in the order of the file.
     auditors : frozenset of str
         The groups whose members may read all records.
     local : LocalPolicy or None
-        What is sent to users' servers.
+        The part that is sent to users' servers.
     files : tuple of Path
-        The file, and those of secrets.
+        The policy file and the files of secrets.
     """
 
     path: Path
@@ -98,14 +98,14 @@ class PolicyFile:
     def servers_for(
         self, environment: Mapping[str, str], *, user: str = "", groups: Iterable[str] = ()
     ) -> Configuration:
-        """Return the servers that all users share; or, for a user, those that they have for themselves.
+        """Return the servers that all users share or, if a user is given, that user's own.
 
         Parameters
         ----------
         environment : mapping
             The service's environment.
         user : str
-            The name of a user of the Hub, or empty.
+            The name of a user of the Hub; empty for the shared servers.
         groups : iterable of str
             The user's groups.
         """
@@ -123,7 +123,7 @@ class PolicyFileError(ValueError):
     Attributes
     ----------
     problems : tuple of ConfigurationProblem
-        What is wrong, and where.
+        What is wrong, with line and column.
     """
 
     def __init__(self, problems: Iterable[ConfigurationProblem]) -> None:
@@ -137,14 +137,14 @@ def read_policy_file(path: Path, environment: Mapping[str, str]) -> PolicyFile:
     Parameters
     ----------
     path : Path
-        The file: JSON.
+        The file, in JSON.
     environment : mapping
         The service's environment, for the variables in entries of servers.
 
     Raises
     ------
     PolicyFileError
-        If anything in it is not understood, a variable has no value, or a file of a secret cannot be read.
+        If it contains anything unknown, a variable has no value, or a file of a secret cannot be read.
     """
     try:
         data = path.read_bytes()
@@ -160,14 +160,14 @@ def read_policy_file(path: Path, environment: Mapping[str, str]) -> PolicyFile:
 
 
 class _Reader:
-    """Reads the text of one file.
+    """Reads the text of a policy file.
 
     Parameters
     ----------
     path : Path
         The file.
     text : str
-        What is in it.
+        Its contents.
     environment : mapping
         The service's environment.
     """
@@ -222,7 +222,9 @@ class _Reader:
                 check.say(given, f"`{name}` must be {kind}")
         for name, at in _keys(node, "mcpServers").items():
             if not _SERVER_NAME.fullmatch(name):
-                check.found.append((at, f"`{name:.80}` cannot name a server: use letters, digits, `-` and `_`"))
+                check.found.append(
+                    (at, f"`{name:.80}` cannot be the name of a server: use letters, digits, `-` and `_`")
+                )
 
     def _check_rules(self, node: Node) -> None:
         rules = member(node, "rules")
@@ -243,7 +245,7 @@ class _Reader:
             return
         for one in auditors.content:
             if not isinstance(one.content, str) or not 0 < len(one.content) <= MAX_PATTERN:
-                self._checker.say(one, "the name of a group must be a string that is not empty")
+                self._checker.say(one, "the name of a group must be a non-empty string")
 
     def _check_local(self, given: Node | None) -> None:
         check = self._checker
@@ -276,9 +278,9 @@ class _Reader:
         for name, at in _keys(node, "secrets").items():
             given = member(secrets, name) if secrets is not None else None
             if not _VARIABLE_NAME.fullmatch(name) or name in (USER_VARIABLE, GROUPS_VARIABLE):
-                self._checker.found.append((at, f"`{name:.80}` cannot name a secret"))
+                self._checker.found.append((at, f"`{name:.80}` cannot be the name of a secret"))
             elif given is None or not isinstance(given.content, str):
-                self._checker.found.append((at, f"`{name:.80}` must name the file that has the secret"))
+                self._checker.found.append((at, f"`{name:.80}` must have the path of the secret's file as its value"))
             else:
                 found[name] = self._secret(given.content, given)
         return found
@@ -309,7 +311,7 @@ class _Reader:
                 yield name
 
     def _check_entries(self, node: Node, found: PolicyFile) -> None:
-        """Look for entries that cannot be used, for a user who has a name like any other."""
+        """Report entries that cannot be used, filled in for a user with an ordinary name."""
         shared = found.servers_for(self._environment)
         own = found.servers_for(self._environment, user="user")
         for name, at in _keys(node, "mcpServers").items():
@@ -327,7 +329,7 @@ class _Reader:
 
 
 def _local_policy(node: Node | None) -> LocalPolicy | None:
-    """Return what is sent to users' servers, in which nothing is wrong."""
+    """Return the part for users' servers, which has been checked."""
     if node is None or not isinstance(node.value, dict):
         return None
     given = node.value
@@ -344,7 +346,7 @@ def _wanted_approvals(rule: Rule) -> int:
 
 
 def _keys(node: Node, name: str) -> Mapping[str, int]:
-    """Return the keys of an object in a file, and where they stand."""
+    """Return the keys of an object in the file, with their positions."""
     found = member(node, name)
     return {} if found is None else found.keys
 

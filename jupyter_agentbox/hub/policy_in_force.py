@@ -1,4 +1,4 @@
-"""The policy that holds: what the file says now, or the last thing that could be understood of it."""
+"""The policy in force: the current policy file or, if that cannot be used, its last good version."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ from .policy_signing import PolicySigner
 
 log = logging.getLogger(__name__)
 
-#: Makes what signs the policy for users' own servers; ``None`` if it says nothing of these.
+#: Creates the signer of the policy for users' own servers; returns ``None`` if the file has no such part.
 MakeSigner = Callable[[PolicyFile], PolicySigner | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _State:
-    """What holds together: all of it is replaced at once.
+    """One version of the policy, with all that belongs to it. It is replaced as a whole.
 
     Parameters
     ----------
     policy : PolicyFile
-        The file.
+        The contents of the file.
     since : datetime
         When it came into force.
     book : RuleBook
@@ -51,7 +51,7 @@ class _State:
 
 
 def digest_of_file(policy: PolicyFile) -> str:
-    """Return the SHA-256 of the file; its beginning is what a version is called."""
+    """Return the SHA-256 of the file. Its beginning names the version."""
     return hashlib.sha256(policy.text.encode()).hexdigest()
 
 
@@ -60,12 +60,12 @@ def _version(policy: PolicyFile) -> str:
 
 
 class PolicyInForce:
-    """Follows the policy file. A file that cannot be used changes nothing, and says why it is not in force.
+    """Follows the policy file. If the file becomes unusable, the last good version stays in force.
 
     Parameters
     ----------
     policy : PolicyFile
-        What was read at the start.
+        The policy file as read at the start.
     environment : mapping
         The service's environment, for the variables of central servers.
     clock : Clock
@@ -86,60 +86,60 @@ class PolicyInForce:
 
     @property
     def current(self) -> PolicyFile:
-        """What holds."""
+        """The policy in force."""
         return self._state.policy
 
     @property
     def version(self) -> str:
-        """What the version that holds is called."""
+        """The name of the version in force."""
         return _version(self.current)
 
     @property
     def signer(self) -> PolicySigner | None:
-        """What signs the part for users' own servers; ``None`` if there is none."""
+        """The signer of the part for users' own servers; ``None`` if there is no such part."""
         return self._state.signer
 
     @property
     def problems(self) -> Sequence[ConfigurationProblem]:
-        """Why the file as it is now does not hold; empty if it does."""
+        """Why the current file is not in force; empty if it is."""
         return self._problems
 
     def begin_signing(self, make: MakeSigner) -> None:
-        """Sign what holds, and all that will.
+        """Sign the policy in force and all later ones.
 
         Raises
         ------
         OSError, ValueError
-            The key or the last version cannot be read or kept.
+            If the key or the number of the last version cannot be read or stored.
         """
         self._state = self._state_of(self.current, make(self.current), since=self._state.since)
         self._make_signer = make
         self._is_signing = True
 
     def follow(self, changed: Callable[[PolicyFile, PolicyFile], None]) -> None:
-        """Have it called with the policy before and the one that holds from now on."""
+        """Add a function that is called at each change, with the previous and the new policy."""
         self._followers.append(changed)
 
     async def look(self) -> None:
-        """Read the file again if it, or a file of a secret, has changed."""
+        """Read the policy file again if it or a file of a secret has changed."""
         async with self._turn:
             stamps = await asyncio.to_thread(_stamps, self._watched)
             if stamps != self._stamps:
                 await self._read()
 
     async def reload(self) -> None:
-        """Read the file again, whether it has changed or not."""
+        """Read the policy file again, even if it has not changed."""
         async with self._turn:
             await self._read()
 
     def read_soon(self) -> None:
-        """Read the file again, in the background. Before it is known what signs, nothing is read: a look follows."""
+        """Read the policy file again in the background. Does nothing before `begin_signing`, which a check follows."""
         if not self._is_signing:
             return
         self._reading = in_background(self.reload(), what="reading the policy file")
 
     def to_json(self) -> JsonObject:
-        """Return which version holds, since when, and where the file is wrong that does not. Nothing is quoted."""
+        """Return the version in force, since when, and the positions of mistakes in the file. Nothing is quoted."""
         places: list[JsonValue] = [{"line": one.line, "column": one.column} for one in self._problems]
         local = self.signer
         return {
@@ -150,15 +150,15 @@ class PolicyInForce:
             "problems": places,
         }
 
-    # The rules, as `PolicyManager` takes those of files.
+    # The interface by which `PolicyManager` reads rules.
 
     @property
     def is_writable(self) -> bool:
-        """Whether rules can be written: nobody but who owns the file does that."""
+        """Whether rules can be written: no, only the administrator edits the file."""
         return False
 
     def load(self) -> RuleBook:
-        """Return the rules that hold."""
+        """Return the rules in force."""
         return self._state.book
 
     def write(
@@ -166,7 +166,7 @@ class PolicyInForce:
     ) -> NoReturn:
         """Refuse to write."""
         del entries, revision, schema
-        raise StorageError("the policy is the administrator's to write")
+        raise StorageError("only the administrator can change the policy, in its file")
 
     @property
     def _watched(self) -> Sequence[Path]:
@@ -174,14 +174,15 @@ class PolicyInForce:
 
     async def _read(self) -> None:
         path = self.current.path
-        self._stamps = await asyncio.to_thread(_stamps, self._watched)  # before it is read, so that nothing is missed
+        # Taken before reading, so that no change is missed.
+        self._stamps = await asyncio.to_thread(_stamps, self._watched)
         try:
             policy = await asyncio.to_thread(read_policy_file, path, self._environment)
             signer = await self._sign(policy)
         except PolicyFileError as error:
             self._refuse(error.problems)
         except Exception as error:
-            # The boundary of a task that must go on: what held still holds, and the file is said not to be in force.
+            # The boundary of a task that must go on: the previous policy stays in force, and the problem is shown.
             log.exception("the policy file cannot be read")
             self._refuse([ConfigurationProblem(path=str(path), message=f"it cannot be read: {type(error).__name__}")])
         else:
@@ -199,21 +200,21 @@ class PolicyInForce:
     def _refuse(self, problems: Sequence[ConfigurationProblem]) -> None:
         self._problems = tuple(problems)
         for problem in problems:
-            log.error("the policy file cannot be used, version %s stays in force: %s", self.version, problem)
+            log.error("the policy file cannot be used; version %s stays in force: %s", self.version, problem)
 
     def _take(self, policy: PolicyFile, signer: PolicySigner | None) -> None:
         before, self._problems = self.current, ()
         if policy == before:
-            log.info("the policy file says what is in force: version %s", self.version)
+            log.info("the policy file has not changed the policy: version %s is in force", self.version)
             return
         self._state = self._state_of(policy, signer)
-        log.info("the policy has changed: version %s is in force; before, it was %s", self.version, _version(before))
+        log.info("the policy has changed: version %s is in force, in place of %s", self.version, _version(before))
         for changed in self._followers:
             try:
                 changed(before, policy)
             except Exception:
-                # Others follow, too, and the file is looked at again.
-                log.exception("not everything follows version %s of the policy", self.version)
+                # The other followers must still be called, and the file must be followed further.
+                log.exception("version %s of the policy could not be applied everywhere", self.version)
 
     def _state_of(self, policy: PolicyFile, signer: PolicySigner | None, *, since: datetime | None = None) -> _State:
         book = RuleBook(rules=policy.policy.rules, version=_version(policy))
@@ -221,7 +222,7 @@ class PolicyInForce:
 
 
 def _stamps(paths: Sequence[Path]) -> tuple[tuple[int, ...] | None, ...]:
-    """Return what changes when files do."""
+    """Return values that differ when a file has changed."""
     return tuple(_stamp(path) for path in paths)
 
 

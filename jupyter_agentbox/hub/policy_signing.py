@@ -1,4 +1,4 @@
-"""Signs the policy for users' own servers: keeps the key, and counts the versions."""
+"""Signs the policy for users' own servers: keeps the key and counts versions."""
 
 from __future__ import annotations
 
@@ -18,29 +18,31 @@ from jupyter_agentbox.storage.signed_policies import SignedPolicy, public_key_of
 
 from .policy_file import LocalPolicy
 
-#: How many times a policy is signed anew while it holds: a server that asks has one that holds for most of its time.
+#: How often a policy is signed anew during its validity, so that every server gets one valid for most of that time.
 _RENEWALS: Final = 8
 _KEY_BYTES: Final = 32
 
 
 def read_key(path: Path) -> bytes:
-    """Return the private key of a file, which is made if there is none; only its owner can read it.
+    """Return the private key in a file. The file is created if it does not exist, readable only by its owner.
 
     Raises
     ------
     OSError
-        If it can neither be read nor made.
+        If the file can be neither read nor created.
     ValueError
-        If it is no key, or others can read it.
+        If it does not contain a key, or other users can read it.
     """
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except FileExistsError:
         if path.stat().st_mode & 0o077:
-            raise ValueError(f"others can read the key in `{path}`: `chmod 600`, or use another one") from None
+            raise ValueError(
+                f"other users can read the key in `{path}`: run `chmod 600` on it, or use another key"
+            ) from None
         key = bytes.fromhex(path.read_text("ascii").strip())
         if len(key) != _KEY_BYTES:
-            raise ValueError(f"`{path}` has no key: {_KEY_BYTES} bytes in hexadecimal") from None
+            raise ValueError(f"`{path}` does not contain a key, which is {_KEY_BYTES} bytes in hexadecimal") from None
         return key
     key = secrets.token_bytes(_KEY_BYTES)
     with os.fdopen(descriptor, "w", encoding="ascii") as file:
@@ -49,32 +51,32 @@ def read_key(path: Path) -> bytes:
 
 
 def version_of(path: Path, policy: LocalPolicy, now: datetime) -> int:
-    """Return the version of a policy, and keep it: the same for the same policy, a greater one for another.
+    """Return and store the version of a policy. An unchanged policy keeps its version; a changed one gets a higher one.
 
-    A new version is the time in seconds, or one more than the last, so that it grows also where the file was lost.
+    A new version is the time in seconds, or the last version plus one, so that versions grow even if the file was lost.
 
     Parameters
     ----------
     path : Path
-        The file that keeps the last version.
+        The file with the last version.
     policy : LocalPolicy
-        What is signed.
+        The policy to sign.
     now : datetime
         The present time.
 
     Raises
     ------
     OSError
-        If it cannot be kept.
+        If the version cannot be stored.
     ValueError
-        If the file is not one that was kept here.
+        If the file was not written by this function.
     """
     digest = hashlib.sha256(canonical_json(policy.to_json()).encode()).hexdigest()
     last = 0
     if path.exists():
         kept = json.loads(path.read_text("utf-8"))
         if not isinstance(kept, dict) or type(kept.get("version")) is not int:
-            raise ValueError(f"`{path}` does not say which version of the policy was the last: remove it")
+            raise ValueError(f"`{path}` does not contain the number of the last version of the policy: delete the file")
         last = int(kept["version"])
         if kept.get("digest") == digest:
             return last
@@ -90,18 +92,18 @@ def version_of(path: Path, policy: LocalPolicy, now: datetime) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicySigner:
-    """Signs one policy for whichever user asks.
+    """Signs one policy for any user.
 
     Parameters
     ----------
     policy : LocalPolicy
-        What the administrator wrote.
+        The policy.
     version : int
         Its version.
     key : bytes
         The private key.
     clock : Clock
-        Says when it is signed.
+        Provides the time of signing.
     """
 
     policy: LocalPolicy
@@ -111,11 +113,11 @@ class PolicySigner:
 
     @property
     def public_key(self) -> str:
-        """The public key, in base64: for the file of the site on users' servers."""
+        """The public key in base64, for the site's rules file on users' servers."""
         return public_key_of(self.key)
 
     def signed_for(self, user: str) -> bytes:
-        """Return the policy for a user's servers. It is the same for a part of the time that it holds."""
+        """Return the signed policy for a user's servers. It stays the same for an eighth of its validity."""
         part = self.policy.valid / _RENEWALS
         issued = datetime.fromtimestamp(self.clock.now().timestamp() // part * part, UTC)
         policy = SignedPolicy(

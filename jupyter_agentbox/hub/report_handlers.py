@@ -1,4 +1,4 @@
-"""REST of the records that users' servers report."""
+"""REST API of the records that users' servers report."""
 
 from __future__ import annotations
 
@@ -23,29 +23,29 @@ from .reports import MOST_BYTES, TooManyReportsError
 
 
 class ReportsHandler(JsonHandler):
-    """Where users' servers report, and auditors read."""
+    """Takes records from users' servers, and sends them to auditors."""
 
     asks_anew = True
 
     async def post(self) -> None:
-        """Take records, one line of JSON each, in the name of the user whose token came with them."""
+        """Store records, one line of JSON each, in the name of the user whose token came with them."""
         if not self._has_token or not self.caller.is_user:
-            raise web.HTTPError(403, "records come with a token of a user's server")
+            raise web.HTTPError(403, "records must be sent with the token of a user's server")
         if len(self.request.body) > MOST_BYTES:
-            raise web.HTTPError(413, f"a report has at most {MOST_BYTES:,} bytes")
+            raise web.HTTPError(413, f"a report can have at most {MOST_BYTES:,} bytes")
         try:
             taken = await self.parts.reports.take(self.request.body, self.caller)
         except TooManyReportsError as error:
             self.set_status(429)
-            self.set_header("Retry-After", str(error.seconds))  # an error that is raised would lose it
+            self.set_header("Retry-After", str(error.seconds))  # raising an error would drop the header
             self.finish_json({"message": str(error), "reason": None})
             return
         self.finish_json({"accepted": taken.accepted, "duplicates": taken.duplicates})
 
     async def get(self) -> None:
-        """Send all records that were reported, and what the service noted, by user and number.
+        """Send all reported records and the service's own notes, ordered by user and number.
 
-        As JSON Lines, or as lines of OpenTelemetry's logs, as collectors read them from files.
+        The format is JSON Lines, or one OpenTelemetry export per line, as collectors read from files.
         """
         self.check_auditor()
         form = self.get_query_argument("format", "jsonl")
@@ -72,12 +72,12 @@ class ReportsHandler(JsonHandler):
 
 
 class GapsHandler(JsonHandler):
-    """What is missing of the records that were reported."""
+    """Lists the gaps in the reported records."""
 
     asks_anew = True
 
     async def get(self) -> None:
-        """List it."""
+        """List the gaps."""
         self.check_auditor()
         self.finish_json({"gaps": [gap.to_json() for gap in await self.parts.reports.gaps()]})
 
@@ -91,7 +91,7 @@ def _otlp_line(rows: Sequence[ReportRow]) -> str:
     return f"{answer_text(export_request(logs, service='jupyter-agentbox-hub'))}\n" if logs else ""
 
 
-#: How rows are written, by the name of the format.
+#: The function that writes rows, by the name of the format.
 FORMATS: Final[dict[str, Callable[[Sequence[ReportRow]], str]]] = {"jsonl": _lines, "otlp": _otlp_line}
 
 

@@ -1,4 +1,4 @@
-"""What users' servers report: taken in the name that the Hub says, in a measure, and counted."""
+"""Records that users' servers report: stored in the name that the Hub gives, limited in rate, and counted."""
 
 from __future__ import annotations
 
@@ -19,58 +19,58 @@ from .callers import Caller
 
 log = logging.getLogger(__name__)
 
-#: Bytes that one report may have.
+#: The largest report, in bytes.
 MOST_BYTES: Final = 1_000_000
-#: How many minutes' worth of records somebody may send at once.
+#: How many minutes' worth of records one user may send at once.
 _BURST: Final = 2
 
 
 class ReportCounter(Protocol):
-    """Counts records."""
+    """Counts reported records."""
 
     def reported(self, outcome: str, records: int) -> None:
-        """Count records that were `accepted`, or came as a `duplicate`, or were `refused` or `throttled`."""
+        """Count records by outcome: `accepted`, `duplicate`, `refused` or `throttled`."""
 
 
 class TooManyReportsError(Exception):
-    """A user reports more than they may.
+    """A user reports more records than allowed.
 
     Parameters
     ----------
     seconds : int
-        When to come back.
+        After how long to try again.
     """
 
     def __init__(self, seconds: int) -> None:
-        super().__init__(f"too many records at once; try again in {seconds} s")
+        super().__init__(f"too many records at once: try again in {seconds} s")
         self.seconds = seconds
 
 
 @dataclass(slots=True)
 class _Allowance:
-    """How many records somebody may still send, as of a time in seconds."""
+    """How many records a user may still send, as of a time in seconds."""
 
     records: float
     at: float
 
 
 class ReportManager:
-    """Takes reports of users' servers.
+    """Stores the records that users' servers report.
 
     Parameters
     ----------
     reports : SqlReportLog
-        Keeps them.
+        Where they are stored.
     metrics : ReportCounter
         Counts them.
     clock, ids
-        Of holds.
+        The times and ids of holds.
     per_minute : int
-        How many records a minute are taken of one user.
+        How many records one user may report per minute.
     keep_days : float or None
         After how many days records are removed; ``None`` for never.
     now : callable
-        Seconds that only grow.
+        Returns monotonic seconds.
     """
 
     def __init__(
@@ -94,12 +94,12 @@ class ReportManager:
         self._allowances: dict[str, _Allowance] = {}
 
     async def take(self, body: bytes, caller: Caller) -> Taken:
-        """Add records to the caller's chain; they are on the disk when this returns.
+        """Add records to the caller's chain. They are on the disk when this returns.
 
         Raises
         ------
         ReportRefusedError
-            A line is no record of the caller's; none was added.
+            If a line is not a record of the caller's. No record was added.
         TooManyReportsError
         StorageError
         """
@@ -109,7 +109,7 @@ class ReportManager:
             taken = await self._reports.append(caller.name, self._read(lines, caller))
         except ReportRefusedError as error:
             self._metrics.reported("refused", len(lines))
-            log.warning("records that came with a token of `%s` are refused: %s", caller.name, error)
+            log.warning("records sent with a token of `%s` were refused: %s", caller.name, error)
             raise
         self._metrics.reported("accepted", taken.accepted)
         self._metrics.reported("duplicate", taken.duplicates)
@@ -120,25 +120,25 @@ class ReportManager:
         return await self._reports.page(query)
 
     async def gaps(self) -> Sequence[Gap]:
-        """Return what is missing."""
+        """Return the gaps in the records."""
         return await self._reports.gaps()
 
     async def missing(self) -> int:
-        """Return how many records are missing between others."""
+        """Return the number of records missing between others."""
         return await self._reports.missing()
 
     async def remove_old(self) -> None:
-        """Remove what is older than it has to be, and no hold keeps.
+        """Remove records that are older than `keep_days` and under no hold.
 
         Raises
         ------
         StorageError
         """
         while self._keep_days is not None and await self._reports.remove_old(self._keep_days):
-            pass  # in steps, so that reports need not wait for all of them
+            pass  # in steps, so that reports do not have to wait for all of them
 
     async def hold(self, user: str, *, since: datetime | None, until: datetime | None, reason: str, by: str) -> Hold:
-        """Let no record of a user be removed, or of all users if the name is empty."""
+        """Set a hold, under which no record of a user, or of any user if the name is empty, is removed."""
         hold = Hold(
             id=self._ids.new(),
             tenant=user,
@@ -153,14 +153,14 @@ class ReportManager:
         return hold
 
     async def release(self, hold_id: str, *, reason: str, by: str) -> Hold | None:
-        """End a hold; return it, or ``None`` if there is none that holds."""
+        """Release a hold and return it; ``None`` if there is no such hold or it was released before."""
         hold = await self._reports.release_hold(hold_id, by=by, reason=reason)
         if hold is not None:
             log.warning("`%s` released the hold %s", by, hold_id)
         return hold
 
     async def holds(self) -> Sequence[Hold]:
-        """Return all holds, the newest first."""
+        """Return all holds, newest first."""
         return await self._reports.holds()
 
     async def aclose(self) -> None:
@@ -179,4 +179,4 @@ class ReportManager:
         if allowance.records <= 0 and records:
             self._metrics.reported("throttled", records)
             raise TooManyReportsError(int(1 - allowance.records * 60 / self._per_minute))
-        allowance.records -= records  # below 0, so that no report is too large to be taken ever
+        allowance.records -= records  # may fall below 0, so that even a large report is accepted once

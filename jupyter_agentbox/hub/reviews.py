@@ -1,4 +1,4 @@
-"""Who may see and decide a request, and how many have to approve it: four eyes are counted here."""
+"""Who may see and decide a request, and how many people have to approve it."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ from jupyter_agentbox.services.approvals.verdicts import Verdict
 from .callers import Caller, asker_of
 from .policy_in_force import PolicyInForce
 
-#: Requests of a page of what the store lists.
+#: The number of requests read from the store at a time.
 _PAGE: Final = 500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReviewRequest:
-    """A request, as one caller has it.
+    """A request, with what one caller may do with it.
 
     Parameters
     ----------
@@ -46,9 +46,9 @@ class ReviewRequest:
     refusal : str
         Why the caller cannot allow it; empty if they can.
     may_reject : bool
-        Whether they can reject it, as who has approved it can, too, until others have.
+        Whether the caller can reject it. Even a person who has approved it can, until others have approved it, too.
     may_break_glass : bool
-        Whether they can allow it alone in an emergency.
+        Whether the caller can allow it alone in an emergency.
     """
 
     request: ApprovalRequest
@@ -57,7 +57,7 @@ class ReviewRequest:
     may_break_glass: bool = False
 
     def to_json(self, *, is_listed: bool = False) -> JsonObject:
-        """Return it as the REST API of the service sends it."""
+        """Return it in the format of the service's REST API."""
         return {
             **request_to_json(self.request, is_listed=is_listed),
             **persons_to_json(self.request),
@@ -70,14 +70,14 @@ class ReviewRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReviewFilter:
-    """Which requests are wanted: each text is a part of the name, in any case; empty is all.
+    """A filter for requests. Each text is a part of a name, ignoring case; an empty one matches all.
 
     Parameters
     ----------
     asked_by : str
-        Of the user whose code asks.
+        The user whose code made the call.
     server, tool : str
-        Of the server and of the tool.
+        The server and the tool.
     """
 
     asked_by: str = ""
@@ -85,19 +85,19 @@ class ReviewFilter:
     tool: str = ""
 
     def matches(self, request: ApprovalRequest) -> bool:
-        """Whether a request is wanted."""
+        """Whether a request passes the filter."""
         call = request.call
         pairs = ((self.asked_by, asker_of(request)), (self.server, call.server), (self.tool, call.tool))
         return all(wanted.casefold() in name.casefold() for wanted, name in pairs)
 
     def to_json(self) -> dict[str, str]:
-        """Return what is wanted, without what is empty."""
+        """Return the filter's texts, without empty ones."""
         wanted = {"asked_by": self.asked_by, "server": self.server, "tool": self.tool}
         return {name: text for name, text in wanted.items() if text}
 
 
 def persons_to_json(request: ApprovalRequest) -> JsonObject:
-    """Return who asked and from where, who has to approve, and the approvals so far."""
+    """Return who made the call and from where, who has to approve it, and the approvals so far."""
     approvers, reported = approvers_of(request), request.call.origin.reported
     return {
         "asked_by": asker_of(request),
@@ -117,7 +117,7 @@ def persons_to_json(request: ApprovalRequest) -> JsonObject:
 
 
 def summary_of(request: ApprovalRequest) -> JsonObject:
-    """Return what a list says of a request elsewhere than at the service: not with which arguments, nor why."""
+    """Return a request's summary for lists outside the service, without arguments and reasons."""
     return {
         "id": request.id,
         "asked_by": asker_of(request),
@@ -129,13 +129,13 @@ def summary_of(request: ApprovalRequest) -> JsonObject:
 
 
 def approvers_of(request: ApprovalRequest) -> Approvers | None:
-    """Return who has to approve the request; ``None`` if the person whose code asks does."""
+    """Return who has to approve a request; ``None`` if it is the user whose code made the call."""
     rule = request.evaluation.rule
     return None if rule is None else rule.approvers
 
 
 def server_review(request: ApprovalRequest, now: datetime, url: str) -> ServerReview:
-    """Return the state of a request's review, for its caller."""
+    """Return the state of a request's review, as sent to its caller."""
     approvers, decision, status = approvers_of(request), request.decision, request.status
     approved_by = [vote.reviewer.name for vote in request.votes]
     if decision is not None and decision.answer.allows:
@@ -158,18 +158,18 @@ EVERYTHING: Final = ReviewFilter()
 
 
 class ReviewManager:
-    """Takes answers of persons by the approvers that a request's rule names.
+    """Takes people's decisions, as the approvers named in a request's rule require.
 
     Parameters
     ----------
     approvals : ApprovalManager
-        Keeps the requests, and knows those that wait.
+        Stores the requests and knows the waiting ones.
     decisions : DecisionManager
-        Takes the answers of those who may decide.
+        Applies the decisions of people who may decide.
     policy : PolicyInForce
-        Knows the groups whose members see every request.
+        Names the groups whose members may see every request.
     why_otherwise : callable
-        Returns why the policy of now does not let anybody allow a request as it stands; empty if it does.
+        Returns why the current policy lets nobody allow a request any more; empty if it can be allowed.
     clock : Clock
         The time.
     """
@@ -205,7 +205,7 @@ class ReviewManager:
         Raises
         ------
         UnknownApprovalError
-            There is none, or it is nothing to them.
+            If there is none, or the caller may not see it.
         StorageError
         """
         request = await self._approvals.get(request_id)
@@ -219,7 +219,7 @@ class ReviewManager:
         Raises
         ------
         UnknownApprovalError
-            There is none, or it is another's.
+            If there is none, or it is another user's.
         StorageError
         """
         request = await self._approvals.get(request_id)
@@ -228,7 +228,7 @@ class ReviewManager:
         return request
 
     async def review_of(self, request_id: str, url: str) -> ServerReview:
-        """Return the state of a request's review, for the caller of the tool.
+        """Return the state of a request's review, as sent to the caller of the tool.
 
         Parameters
         ----------
@@ -240,13 +240,13 @@ class ReviewManager:
         Raises
         ------
         UnknownApprovalError
-            There is none.
+            If there is no such request.
         StorageError
         """
         return server_review(await self._approvals.get(request_id), self.now, url)
 
     async def pending(self, caller: Caller, wanted: ReviewFilter = EVERYTHING) -> Sequence[ReviewRequest]:
-        """Return what waits, is wanted, and the caller may see, the newest first.
+        """Return the waiting requests that pass the filter and that the caller may see, newest first.
 
         Raises
         ------
@@ -257,7 +257,7 @@ class ReviewManager:
         return [self._reviewed(one, caller) for one in await self._shortened(seen)]
 
     async def for_answer(self, caller: Caller) -> Sequence[ApprovalRequest]:
-        """Return what waits for the caller's own answer, the oldest first.
+        """Return the requests that the caller can decide, oldest first.
 
         Raises
         ------
@@ -268,7 +268,7 @@ class ReviewManager:
         return sorted(wanted, key=lambda one: (one.created_at, one.id))
 
     async def _shortened(self, requests: Sequence[ApprovalRequest]) -> Sequence[ApprovalRequest]:
-        """Return the requests with the beginning of long arguments, as the store has it: it takes long to make."""
+        """Return the requests with long arguments cut off, as the store keeps them: cutting them here takes long."""
         long = [one.id for one in requests if is_long(one.call.arguments)]
         stored: dict[str, ToolCall] = {}
         for start in range(0, len(long), _PAGE):
@@ -289,28 +289,28 @@ class ReviewManager:
     async def decide(
         self, request_id: str, verdict: Verdict, *, caller: Caller, breaks_glass: bool = False
     ) -> ReviewRequest:
-        """Take the caller's answer: one that rejects ends the request, and of those that allow the last that is needed.
+        """Apply the caller's decision. A rejection ends the request, as does the last approval needed.
 
         Parameters
         ----------
         request_id : str
             The request.
         verdict : Verdict
-            The answer.
+            The decision.
         caller : Caller
-            Whose it is.
+            The person who decides.
         breaks_glass : bool
-            Whether they allow it alone, because it is an emergency.
+            Whether the caller allows the request alone in an emergency.
 
         Raises
         ------
         NotAnApproverError
-            The caller is not among those who decide it.
+            If the caller may not decide it.
         NeedsPersonError
-            No login session of a browser vouches for the caller.
+            If the caller has no login session of a browser.
         InvalidDecisionError
-            The answer is none of ``allow_once`` and ``reject_once``, edits arguments, has not the reason that it needs,
-            or is that person's second one.
+            If the answer is neither ``allow_once`` nor ``reject_once``, edits arguments, lacks a required reason, or
+            is the person's second approval.
         UnknownApprovalError, InvalidTransitionError, StaleDigestError, StorageError
             As for `DecisionManager.decide`.
         """
@@ -322,24 +322,26 @@ class ReviewManager:
             )
         if verdict.answer.is_lasting or verdict.arguments is not None:
             raise InvalidDecisionError(
-                "here a request can be allowed as it is, once, or rejected", request_id=request_id
+                "here a request can only be allowed once, as it is, or rejected", request_id=request_id
             )
         if breaks_glass and not verdict.answer.allows:
-            raise InvalidDecisionError("who breaks the glass allows the request", request_id=request_id)
+            raise InvalidDecisionError(
+                "`break_glass` goes only with an answer that allows the request", request_id=request_id
+            )
         turn = self._turns.setdefault(request_id, asyncio.Lock())
-        await self._policy.look()  # what an administrator has just written holds for this answer, too
-        async with turn:  # two approvers at once are counted one after the other
+        await self._policy.look()  # a policy that the administrator has just written applies to this decision, too
+        async with turn:  # approvals that come at the same time are counted one after the other
             return self._reviewed(await self._decide(request_id, verdict, caller, breaks_glass), caller)
 
     async def decide_all(
         self, verdicts: Sequence[tuple[str, Verdict]], *, caller: Caller
     ) -> tuple[ReviewRequest | AgentBoxError, ...]:
-        """Take the caller's answers to several requests, each as `decide` does; one that is refused stops no other.
+        """Apply the caller's decisions on several requests, each as in `decide`. A refused one does not stop others.
 
         Returns
         -------
         tuple of ReviewRequest or AgentBoxError
-            For each answer, in order, the request as it stands then, or why it is unchanged.
+            For each decision, in order, the changed request, or the error for which it is unchanged.
         """
 
         async def take(request_id: str, verdict: Verdict) -> ReviewRequest | AgentBoxError:
@@ -364,20 +366,21 @@ class ReviewManager:
         return await self._decisions.decide(request_id, verdict, reviewer=caller.reviewer)
 
     def _check(self, reviewed: ReviewRequest, verdict: Verdict, breaks_glass: bool) -> None:
-        """Raise an error if the caller may not answer a pending request so."""
+        """Raise an error if the caller may not decide a pending request this way."""
         request, approvers = reviewed.request, approvers_of(reviewed.request)
         may_answer = not reviewed.refusal or (reviewed.may_reject and not verdict.answer.allows)
         if breaks_glass and not reviewed.may_break_glass:
-            raise NotAnApproverError("you are not among those who may break the glass here", request_id=request.id)
+            raise NotAnApproverError("you may not break the glass for this request", request_id=request.id)
         if not breaks_glass and not may_answer:
             raise NotAnApproverError(reviewed.refusal, request_id=request.id)
         if (breaks_glass or (approvers is not None and approvers.needs_reason)) and not verdict.reason.strip():
             raise InvalidDecisionError(
-                "this answer needs a reason. Nothing was decided: give one, and send it again.", request_id=request.id
+                "this decision needs a reason. Nothing was decided: add a reason, and send it again.",
+                request_id=request.id,
             )
         if verdict.answer.allows and (why := self._why_otherwise(request)):
             raise NotAnApproverError(
-                f"{why}: it can only be rejected; then the code can ask again", request_id=request.id
+                f"{why}: the request can only be rejected, and then the code can ask again", request_id=request.id
             )
 
     def _may_see(self, request: ApprovalRequest, caller: Caller) -> bool:
@@ -390,46 +393,46 @@ class ReviewManager:
         has_approved = not refusal and any(vote.reviewer.name == caller.name for vote in request.votes)
         return ReviewRequest(
             request=request,
-            refusal="you have approved it already; another person has to, too" if has_approved else refusal,
+            refusal="you have approved it already; another person has to approve it, too" if has_approved else refusal,
             may_reject=not refusal,
             may_break_glass=request.status is Status.PENDING and _is_glass_breaker(request, caller),
         )
 
 
 def _is_glass_breaker(request: ApprovalRequest, caller: Caller) -> bool:
-    """Whether the caller is among those who may allow the request alone in an emergency."""
+    """Whether the caller may allow the request alone in an emergency."""
     approvers = approvers_of(request)
     return approvers is not None and bool(approvers.break_glass) and caller.is_in(frozenset({approvers.break_glass}))
 
 
 def deciding_groups(request: ApprovalRequest, now: datetime) -> frozenset[str]:
-    """Return the groups whose members may answer a request, or could when it ended."""
+    """Return the groups whose members may decide a request, or could when it ended."""
     approvers = approvers_of(request)
     ended = request.decision.decided_at if request.decision is not None else request.lapsed_at
     waited = ((ended or now) - request.created_at).total_seconds()
     return frozenset() if approvers is None else approvers.groups_after(waited)
 
 
-#: How a request ended, in words for people, by its status.
+#: How a request ended, in words, by status.
 ENDS: Final[Mapping[Status, str]] = {
     Status.APPROVED: "was approved",
     Status.REJECTED: "was rejected",
     Status.EXPIRED: "has expired",
-    Status.CANCELLED: "was withdrawn: the code that asked waits no longer",
-    Status.ORPHANED: "has ended, because the kernel or server that asked has",
+    Status.CANCELLED: "was withdrawn: the code that made it no longer waits",
+    Status.ORPHANED: "has ended, because the kernel or server that made it has ended",
 }
 
 
 def _refusal(request: ApprovalRequest, caller: Caller, now: datetime) -> str:
-    """Return why the caller is not among those who answer a request; empty if they are."""
+    """Return why the caller may not decide a request; empty if they may."""
     approvers, is_asker = approvers_of(request), caller.is_user and asker_of(request) == caller.name
     if request.status is not Status.PENDING:
         return f"this request {ENDS[request.status]}"
     if approvers is None:
-        return "" if is_asker else "only the person whose code asks may decide"
+        return "" if is_asker else "only the person whose code made this request may decide"
     groups = deciding_groups(request, now)
     if not caller.is_in(groups):
         return f"only members of the group {' or '.join(sorted(groups))} may decide"
     if is_asker and not approvers.self_counts:
-        return "your own code asks: another person has to decide"
+        return "your own code made this request, so another person has to decide"
     return ""

@@ -1,4 +1,4 @@
-"""What a replica answers while another one holds the database: that it lives, is not ready, and when to come back."""
+"""The answers of a replica while another one holds the database: alive, not ready, and when to try again."""
 
 from __future__ import annotations
 
@@ -19,36 +19,36 @@ from .handlers import HubServiceHandler
 
 log = logging.getLogger(__name__)
 
-#: Seconds after which callers shall try again.
+#: Seconds after which callers should try again.
 RETRY_AFTER: Final = 5
-#: The key of the function that says since when another replica holds the database, in the web application's settings.
+#: The key, in the web application's settings, of the function that returns since when another holds the database.
 _SINCE_KEY: Final = "agentbox_hub_other_since"
 
 
 class Front(Router):
-    """Lets one application after another answer at the same port.
+    """Serves one application after another on the same port.
 
     Parameters
     ----------
     application : web.Application
-        The first. What was asked of it is answered by it, whatever comes next.
+        The first application. It finishes the requests that it was given, even after it has been replaced.
     """
 
     def __init__(self, application: web.Application) -> None:
         self.application = application
 
     def find_handler(self, request: HTTPServerRequest, **kwargs: Any) -> HTTPMessageDelegate:
-        """Return what answers a request: the application of this moment."""
+        """Return the current application's handler for a request."""
         return self.application.find_handler(request, **kwargs)
 
 
 def make_standby_application(prefix: str, other_since: Callable[[], str | None]) -> web.Application:
-    """Return the web application of a replica that waits.
+    """Return the web application of a replica on standby.
 
     Parameters
     ----------
     prefix : str
-        Of the service, with a slash at its end.
+        The service's prefix, with a slash at the end.
     other_since : callable
         Returns since when another replica holds the database; ``None`` if that is unknown.
     """
@@ -67,15 +67,15 @@ def make_standby_application(prefix: str, other_since: Callable[[], str | None])
 
 
 def _log_request(handler: web.RequestHandler) -> None:
-    """Log what was asked, as what it is: nothing is wrong."""
+    """Log a request at the debug level: nothing is wrong."""
     log.debug("%s %s %d, standing by", handler.request.method, handler.request.path, handler.get_status())
 
 
 class StandbyReadyHandler(HubServiceHandler):
-    """Whether calls can run: not here."""
+    """Whether calls can run: not on this replica."""
 
     def get(self) -> None:
-        """Say why not."""
+        """Answer 503, with the reason."""
         since = self.settings[_SINCE_KEY]()
         held = f"another replica has held the database since {since}"
         why = "this replica waits for the database" if since is None else held
@@ -85,18 +85,18 @@ class StandbyReadyHandler(HubServiceHandler):
 
 
 class StandbyHandler(HubServiceHandler):
-    """All that only the replica with the database can answer."""
+    """Answers everything that needs the database."""
 
     def initialize(self, prefix: str) -> None:
-        """Take where the service is."""
+        """Store the service's prefix."""
         self._prefix = prefix
 
     def check_xsrf_cookie(self) -> None:
-        """Check nothing: nothing can be changed here."""
+        """Skip the check: nothing can be changed here."""
 
     def prepare(self) -> None:
-        """Say, before anything is read, that it is done elsewhere, and when to try again."""
-        message = "this replica of the service stands by, and did nothing: try again in some seconds"
+        """Answer 503 before anything is read, with the time to try again."""
+        message = "this replica of the service is on standby and did nothing: try again in a few seconds"
         self.set_status(503)
         self.set_header("Retry-After", str(RETRY_AFTER))
         if "text/html" in self.request.headers.get("Accept", ""):

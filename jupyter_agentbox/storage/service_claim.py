@@ -248,7 +248,9 @@ class ServiceClaim:
             try:
                 await self._committer.run(lambda connection: connection.execute(mine.values(holder="")), write=True)
             except StorageError:
-                log.exception("this service could not give up its database: the next one has to find out that it ended")
+                log.exception(
+                    "this service could not release its database: the next one has to wait until the claim times out"
+                )
         self._is_held = False
         await self._committer.aclose()
 

@@ -324,8 +324,8 @@ def test_a_sites_rule_can_be_for_groups() -> None:
         (of(groups=[]), Layer.SITE, '`groups` must be a list of 1 to 50 groups of JupyterHub: `["students"]`'),
         (of(groups=["x"] * 51), Layer.SITE, '`groups` must be a list of 1 to 50 groups of JupyterHub: `["students"]`'),
         (of(groups="students"), Layer.SITE, '`groups` must be a list of 1 to 50 groups of JupyterHub: `["students"]`'),
-        (of(groups=[""]), Layer.SITE, "the name of a group must be a string that is not empty"),
-        (of(groups=["a", 3]), Layer.SITE, "the name of a group must be a string that is not empty"),
+        (of(groups=[""]), Layer.SITE, "the name of a group must be a non-empty string"),
+        (of(groups=["a", 3]), Layer.SITE, "the name of a group must be a non-empty string"),
     ],
 )
 def test_groups_that_are_none_are_told(text: str, layer: Layer, message: str) -> None:

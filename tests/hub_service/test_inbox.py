@@ -69,7 +69,7 @@ async def test_several_requests_are_answered_at_once_and_one_that_is_refused_sto
 
         told = answer.body.decode()
         assert (answer.code, "2 answered, 1 unchanged." in told) == (200, True)
-        assert "your own code asks: another person has to decide" in told
+        assert "your own code made this request, so another person has to decide" in told
         (left,) = await service.pending("bob")
         assert left["asked_by"] == "bob"
     assert [one in page for one in selected] == [True, False, True]

@@ -185,7 +185,7 @@ def test_a_version_is_kept_and_grows_with_each_change_also_where_the_file_was_lo
     clock = FakeClock()
     assert version_of(path, one, clock.advance(10)) > second
     path.write_text("{}")
-    with pytest.raises(ValueError, match="remove it"):
+    with pytest.raises(ValueError, match="delete the file"):
         version_of(path, one, now)
 
 
@@ -200,7 +200,7 @@ def test_the_key_is_made_once_for_the_service_alone(tmp_path: Path, capsys: pyte
     assert capsys.readouterr().out == shown
     path.chmod(0o644)
     assert main(arguments) == 2
-    assert "others can read the key" in capsys.readouterr().err
+    assert "other users can read the key" in capsys.readouterr().err
     path.chmod(0o600)
     path.write_text("short")
     assert main(arguments) == 2

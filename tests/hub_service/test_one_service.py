@@ -99,5 +99,5 @@ async def test_a_service_that_froze_and_was_followed_writes_nothing_and_ends(tmp
         os.kill(pid_of(one), signal.SIGCONT)
 
         assert await exit_code(one) == 1
-        assert "another service has taken the database" in (tmp_path / "one" / "log").read_text()
+        assert "another service has taken over the database" in (tmp_path / "one" / "log").read_text()
         assert await held_since(two) > since

@@ -67,7 +67,7 @@ async def test_what_would_wait_for_too_long_is_refused_and_costs_no_turn() -> No
     for _ in range(int(10 * (BURST + LONGEST))):
         await pace.turn("ada")
     for _ in range(40):
-        with pytest.raises(TooManyRequestsError, match="10 messages a second"):
+        with pytest.raises(TooManyRequestsError, match="10 messages per second"):
             await pace.turn("ada")
     watch.time += 0.1
     await pace.turn("ada")
@@ -125,7 +125,7 @@ async def test_the_service_refuses_a_flood_of_one_token_and_of_one_user_with_sev
         refused = second if first.code == 200 else first
         assert sorted([first.code, second.code]) == [200, 429]
         assert refused.headers.get("Retry-After") == "5"
-        assert "0.1 messages a second" in json.loads(refused.body)["error"]["message"]
+        assert "0.1 messages per second" in json.loads(refused.body)["error"]["message"]
         assert other.code == 429
         assert (await service.post("mcp/warehouse", ping, bob))[0] == 200
 

@@ -133,7 +133,7 @@ def test_a_users_name_is_no_variable(tmp_path: Path) -> None:
         ('{"rules": [], "mcpServers": []}', ["1:29: `mcpServers` must be an object of servers"]),
         (
             '{"rules": [], "mcpServers": {"a b": {"command": "x"}}}',
-            ["1:30: `a b` cannot name a server: use letters, digits, `-` and `_`"],
+            ["1:30: `a b` cannot be the name of a server: use letters, digits, `-` and `_`"],
         ),
         (
             '{"rules": [], "secrets": {"A": "missing"}}',
@@ -143,7 +143,7 @@ def test_a_users_name_is_no_variable(tmp_path: Path) -> None:
             '{"rules": [], "secrets": {"A": "half\\u0000"}}',
             ["1:32: the file of the secret cannot be read: its name has a null character"],
         ),
-        ('{"rules": [], "auditors": [""]}', ["1:28: the name of a group must be a string that is not empty"]),
+        ('{"rules": [], "auditors": [""]}', ["1:28: the name of a group must be a non-empty string"]),
     ],
 )
 def test_what_is_wrong_is_told_with_its_place(tmp_path: Path, text: str, found: list[str]) -> None:

@@ -153,7 +153,7 @@ async def test_two_different_persons_have_to_approve_where_the_rule_wants_two(tm
         assert not asked.calling.done()
         page = (await service.get(f"requests/{request['id']}", session="ada")).body.decode()
         assert "bob has approved: seen" in page
-        assert "waits for 1 of data-stewards" in page
+        assert "waits for 1 approval by data-stewards" in page
 
         assert (await service.decide(request, "cleo"))[1]["status"] == "approved"
         assert not (await asked.result()).is_error
@@ -241,7 +241,7 @@ async def test_others_see_and_decide_what_has_waited_for_so_long(tmp_path: Path,
             assert ([one["id"] for one in seen], code) == ([request["id"]], 200)
         else:
             assert (seen, code) == ([], 404)
-            assert "waits for 1 of analysts<" in page
+            assert "waits for 1 approval by analysts<" in page
 
 
 async def test_two_approvers_at_the_same_moment_are_both_counted(tmp_path: Path) -> None:
@@ -274,7 +274,7 @@ async def test_a_caller_that_cancels_withdraws_its_request(tmp_path: Path) -> No
         ended = await service.json(f"api/requests/{request['id']}", token="bob")
         assert (ended["status"], ended["outcome"]) == ("cancelled", None)
         page = (await asked.service.get(f"requests/{asked.request['id']}", session="bob")).body.decode()
-        assert "This request was withdrawn: the code that asked waits no longer." in re.sub(r"</?bdi>", "", page)
+        assert "This request was withdrawn: the code that made it no longer waits." in re.sub(r"</?bdi>", "", page)
 
 
 async def test_a_client_that_asks_for_a_stream_is_told_that_there_is_none_and_no_administrator_is_warned(
@@ -410,7 +410,7 @@ async def test_one_users_calls_have_a_limit_that_is_no_other_users(tmp_path: Pat
         refused = await asked.tools.call_tool(call())
 
         assert refused.is_error
-        assert "the most that are allowed" in refused.text
+        assert "which is the limit" in refused.text
         async with asked.service.tools_of("eve") as others:
             other = asyncio.create_task(others.call_tool(call()))
             await waiting(asked.service, "bob", lambda one: one["asked_by"] == "eve")
@@ -526,7 +526,7 @@ async def test_a_database_that_can_only_be_read_is_not_ready(
             params = {"name": "query", "arguments": {"sql": "select 1"}}
             call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
             _, said = await service.post("mcp/warehouse", call, {"Authorization": "Bearer ada"})
-            assert "database cannot be used now" in said
+            assert "database cannot be used at the moment" in said
             assert "postgresql" not in said  # where it is, is none of a user's business
             set_read_only("off")
             assert (await codes())[1:] == [200, 200]  # the first finds out that its connection was ended

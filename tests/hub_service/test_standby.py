@@ -93,7 +93,7 @@ async def test_who_stands_by_lives_does_nothing_for_anybody_and_ends_in_order(
             )
         page = await two.ask("", Accept="text/html,*/*")
         assert (page.code, page.headers["Retry-After"]) == (503, "5")
-        assert "stands by" in page.body.decode()
+        assert "on standby" in page.body.decode()
         assert two.process is not None
         two.process.terminate()
         assert await exit_code(two) == 0
