@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any, Final
 
-from jupyter_agentbox.core.calls import JsonObject, JsonValue
+from jupyter_agentbox.core.calls import MAX_INTEGER_BITS, JsonObject, JsonValue
 from jupyter_agentbox.exceptions import ToolArgumentsError
 
 _DEEPEST: Final = 100
@@ -49,6 +49,8 @@ def _plain(value: Any, depth: int) -> JsonValue:
     if isinstance(value, str):
         return _plain_text(value)
     if isinstance(value, int):
+        if value.bit_length() > MAX_INTEGER_BITS:
+            raise _NotJsonError("holds an integer of more than 3,000 digits: send it as text")
         return int(value)
     if isinstance(value, float):
         if not math.isfinite(value):

@@ -43,6 +43,7 @@ cyclic.append(cyclic)
         cyclic,
         "\ud800",
         {"\ud800": 1},
+        pytest.param([10**5000], id="more digits than Python writes"),
     ],
     ids=repr,
 )
