@@ -48,14 +48,8 @@ def _plain(value: Any, depth: int) -> JsonValue:
         return value
     if isinstance(value, str):
         return _plain_text(value)
-    if isinstance(value, int):
-        if value.bit_length() > MAX_INTEGER_BITS:
-            raise _NotJsonError("holds an integer of more than 3,000 digits: send it as text")
-        return int(value)
-    if isinstance(value, float):
-        if not math.isfinite(value):
-            raise _NotJsonError(f"is {value}, which JSON cannot express: send None or a number")
-        return float(value)
+    if isinstance(value, int | float):
+        return _plain_number(value)
     if depth == 0:
         raise _NotJsonError("is nested too deeply, or contains itself")
     if isinstance(value, Mapping):
@@ -66,6 +60,16 @@ def _plain(value: Any, depth: int) -> JsonValue:
         return _plain(convert(), depth - 1)
     kind = f"{type(value).__module__}.{type(value).__qualname__}".removeprefix("builtins.")
     raise _NotJsonError(f"holds a `{kind}`, which is not JSON: send text, numbers, lists or dicts")
+
+
+def _plain_number(value: float) -> float:
+    if isinstance(value, int):
+        if value.bit_length() > MAX_INTEGER_BITS:
+            raise _NotJsonError("holds an integer of more than 3,000 digits: send it as text")
+        return int(value)
+    if not math.isfinite(value):
+        raise _NotJsonError(f"is {value}, which JSON cannot express: send None or a number")
+    return float(value)
 
 
 def _plain_key(key: Any) -> str:
