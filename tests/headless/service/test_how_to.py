@@ -13,7 +13,7 @@ from typing import Any
 
 from jupyter_agentbox.agents.generators import ENTRY_POINTS
 
-GUIDE = (Path(__file__).parents[3] / "docs" / "how-to" / "make-code.md").read_text("utf-8")
+GUIDE = (Path(__file__).parents[3] / "docs" / "how-to" / "generate-code.md").read_text("utf-8")
 
 
 def blocks(language: str) -> list[str]:
@@ -24,7 +24,7 @@ def blocks(language: str) -> list[str]:
 async def run(block: str, names: dict[str, Any]) -> str:
     """Run a block as a cell does; return what it prints."""
     code = block.replace("asyncio.run(main())", "await main()")
-    compiled = compile(code, "make-code.md", "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+    compiled = compile(code, "generate-code.md", "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
     with redirect_stdout(io.StringIO()) as said:
         running = eval(compiled, names)
         if inspect.isawaitable(running):
