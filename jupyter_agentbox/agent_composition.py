@@ -1,4 +1,4 @@
-"""Puts the parts together that agents of notebooks need. Imported when an agent is first used, and not before."""
+"""Builds the parts that notebooks' agents need. Imported only when an agent is first used."""
 
 from __future__ import annotations
 
@@ -33,26 +33,26 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentSettings:
-    """What a person or an administrator may set of agents.
+    """The settings of agents.
 
     Parameters
     ----------
     database_url : str
-        SQLAlchemy URL of the approval store, which has the threads, too.
+        The SQLAlchemy URL of the approval store, which also keeps the threads.
     journal_mode : str
         SQLite's journal mode.
     tenant : str or None
-        The user of a JupyterHub whose database it has to be.
+        The JupyterHub user to whom the database has to belong.
     model : str
-        The model where none is named; empty if one must be.
+        The default model; empty if each thread has to name one.
     base_url : str or None
-        The address of another server than the provider's.
+        The URL of a server to use in place of the provider's.
     review_model : str
         The model that reviews calls in the mode ``auto_review``; empty for the thread's own.
     limits : TurnLimits
-        What turns may use.
+        The limits of turns.
     kept : ThreadLimits
-        Which threads are kept.
+        How many threads are kept, and for how long.
     """
 
     database_url: str
@@ -65,14 +65,14 @@ class AgentSettings:
     kept: ThreadLimits = field(default_factory=ThreadLimits)
 
     def model_settings(self, model: str) -> ModelSettings:
-        """Return how a model is reached. Asks it nothing.
+        """Return the settings of a model. Sends nothing to it.
 
         Raises
         ------
         AgentConfigurationError
-            No model is named, or its key cannot be read.
+            If no model is chosen, or its key cannot be read.
         """
-        # Late: what asks models takes seconds to import. This is called in a thread.
+        # Imported here because it takes seconds. This method is called in a thread.
         from jupyter_agentbox.agents.threads.models import ModelSettings, provider_of  # noqa: PLC0415
 
         name = model or self.model
@@ -91,20 +91,20 @@ def build_threads(
     announce: Callable[[str, ThreadState], None],
     site: Callable[[], SitePolicy] = SitePolicy,
 ) -> NotebookThreads:
-    """Put the parts together. Opens and starts nothing.
+    """Build the threads. Opens and starts nothing.
 
     Parameters
     ----------
     settings : AgentSettings
-        What was set.
+        The settings.
     kernels : CellKernels
-        Where agents work.
+        The kernels in which agents run code.
     modes : ModeKeeper
-        Has calls decided as the modes of their threads say.
+        Applies the approval modes of threads to their calls.
     announce : callable
-        Told of a thread that changed.
+        Called with each thread that has changed.
     site : callable, optional
-        Returns what the site lets its users do.
+        Returns the features that the site allows.
     """
     clock = SystemClock()
     store = SqlThreadStore(
@@ -146,12 +146,12 @@ def build_cell_turns(
     read_cells: ReadCells,
     context: str,
 ) -> tuple[CellTurns, CodeAnalyzer]:
-    """Put together what works on the turns of cells; return it with what it looks at code with, to be closed.
+    """Build the manager of cells' turns; return it with the code analyser, which must be closed.
 
     Parameters
     ----------
     box : AgentBox
-        Decides about calls, and runs them.
+        Decides and runs calls.
     requests : TurnRequests
         The announcer that `box` was built with.
     threads : callable
@@ -159,9 +159,9 @@ def build_cell_turns(
     interrupt : callable
         Interrupts a kernel.
     read_cells : callable
-        Reads a notebook.
+        Reads a notebook's cells.
     context : str
-        What agents may read of notebooks unless a cell says otherwise.
+        What agents may read of notebooks, unless a cell sets it.
     """
     analyzer = CodeAnalyzer(AnalysisSettings(expects_results=False))
     services = CellServices(

@@ -1,4 +1,4 @@
-"""Work beside the event loop: tasks that nobody awaits while they run, and threads for what blocks."""
+"""Background work: tasks that nobody awaits, and threads for blocking functions."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ T = TypeVar("T")
 def in_background(
     work: Coroutine[object, object, None], *, what: str, on_failure: Callable[[], None] = lambda: None
 ) -> asyncio.Task[None]:
-    """Run the work in a task. What it raises is logged, not kept until somebody awaits the task.
+    """Run a coroutine in a task. An exception is logged at once instead of when the task is awaited.
 
     Parameters
     ----------
     work : coroutine
-        What to do.
+        The work.
     what : str
-        What it is, for the log.
+        A description of the work, for the log.
     on_failure : callable
-        Called after an exception was logged; not if the task was cancelled.
+        Called after an exception was logged, but not if the task was cancelled.
     """
     return asyncio.create_task(_guarded(work, what, on_failure), name=what)
 
@@ -33,23 +33,23 @@ async def _guarded(work: Coroutine[object, object, None], what: str, on_failure:
     try:
         await work
     except Exception:
-        # The root of a task: nobody else would say that it ended.
+        # The root of a task: nothing else would report its failure.
         log.exception("%s failed", what)
         on_failure()
 
 
 async def in_thread(work: Callable[..., T], *arguments: object) -> T:
-    """Do what blocks in a thread, and return what it returns.
+    """Run a blocking function in a thread, and return its result.
 
-    A thread cannot be cancelled. If this task is, it still waits for the thread: what the work opened or started is
-    known when the cancellation goes on.
+    A thread cannot be cancelled. If this task is cancelled, it still waits for the thread, so that everything that the
+    function opened or started is known before the cancellation proceeds.
 
     Parameters
     ----------
     work : callable
-        What to do.
+        The function.
     *arguments
-        For `work`.
+        Its arguments.
     """
     running = asyncio.ensure_future(asyncio.to_thread(work, *arguments))
     try:
@@ -57,5 +57,5 @@ async def in_thread(work: Callable[..., T], *arguments: object) -> T:
     except asyncio.CancelledError:
         await asyncio.wait([running])
         if not running.cancelled():
-            running.exception()  # nobody waits for it any more
+            running.exception()  # marks it as retrieved: nobody awaits it any more
         raise

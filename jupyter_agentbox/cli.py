@@ -35,11 +35,11 @@ from jupyter_agentbox.sandbox import install
 OK: Final = 0
 #: The code raised an error.
 FAILED: Final = 1
-#: The command line, the file or the rules are wrong, or there can be no sandbox; nothing ran.
+#: The command line, the file or the rules are wrong, or no sandbox is available. Nothing ran.
 USAGE: Final = 2
-#: A call needed a decision, or was refused one.
+#: A call needed a decision that nobody could make, or was rejected.
 REFUSED: Final = 3
-#: The time was over.
+#: The time limit was reached.
 TIMED_OUT: Final = 124
 #: Interrupted by Ctrl-C.
 INTERRUPTED: Final = 130
@@ -122,7 +122,7 @@ def _make_executor(options: argparse.Namespace, policy: Policy | None) -> CodeEx
 
 
 def _sandbox_config(options: argparse.Namespace) -> SandboxConfig | None:
-    """Return the sandbox's settings, so that what runs in it cannot write the rules of the next time."""
+    """Return the sandbox's settings, with which the code cannot change the rules of the next run."""
     if options.rules is None or not (options.sandbox or options.sandbox_config is not None):
         config: Path | None = options.sandbox_config
         return config
@@ -144,12 +144,12 @@ def _fail(error: Exception) -> int:
 
 
 class TerminalReviewer:
-    """Asks for decisions on the terminal, one at a time.
+    """Asks for decisions in the terminal, one at a time.
 
     Parameters
     ----------
     terminal : Terminal or None
-        Where to ask; ``None`` to refuse.
+        Where to ask; ``None`` to refuse all requests.
     """
 
     def __init__(self, terminal: Terminal | None) -> None:
@@ -157,7 +157,7 @@ class TerminalReviewer:
         self.refused = False
 
     async def decide(self, request: ApprovalRequest) -> None:
-        """Ask until the answer is clear, and give it to the request."""
+        """Ask until the answer is clear, and apply it to the request."""
         if self._terminal is None:
             self.refused = True
             await request.reject_unasked(_NOBODY)
@@ -211,17 +211,17 @@ async def _run(executor: CodeExecutor, cells: Iterable[str], timeout: float | No
 
 
 class Output:
-    """Where what the code says is written.
+    """Writes the code's output.
 
-    A terminal obeys what it is shown, so it gets text and colours only. So does a pipe, if somebody sits at a terminal:
-    what reads it, such as `tee` or `less`, shows it there. A file, and a pipe where there is no terminal, get all.
+    A terminal obeys control sequences, so it gets only text and colours. So does a pipe if there is a terminal, because
+    programs such as `tee` or `less` show it there. A file, and a pipe without a terminal, get everything.
 
     Parameters
     ----------
     stream : file
         Standard output or standard error.
     has_terminal : bool
-        Whether somebody sits at a terminal.
+        Whether the process has a terminal.
     """
 
     def __init__(self, stream: TextIO, *, has_terminal: bool) -> None:
@@ -231,30 +231,30 @@ class Output:
         if self._is_terminal:
             self._filter = TerminalFilter()
         elif has_terminal and _is_pipe(stream):
-            # Data may have lines that end with a carriage return and a line feed.
+            # Lines of data may end with a carriage return and a line feed.
             self._filter = TerminalFilter(carriage_return="\r")
 
     def write(self, text: str) -> None:
-        """Write text of the code."""
+        """Write some of the code's output."""
         self._stream.write(text if self._filter is None else self._filter.feed(text))
         self._stream.flush()
 
     def end_line(self) -> None:
-        """Let what comes next in the terminal begin a line, and be seen, whatever the code wrote last."""
+        """Make the next text in the terminal visible and start on a new line, whatever the code wrote last."""
         if self._is_terminal and self._filter is not None:
             self._stream.write(KNOWN_STATE if self._filter.is_at_line_start else f"{KNOWN_STATE}\n")
             self._stream.flush()
             self._filter = TerminalFilter()
 
     def end(self) -> None:
-        """Leave the terminal in its own colours."""
+        """Restore the terminal's own colours."""
         if self._is_terminal:
             self._stream.write(KNOWN_STATE)
             self._stream.flush()
 
 
 class Terminal:
-    """The terminal of this process, also if standard input is a file.
+    """The process's terminal, even if standard input is a file.
 
     Parameters
     ----------
@@ -267,14 +267,14 @@ class Terminal:
         self._writer = writer
 
     def begin_question(self, text: str) -> None:
-        """Write a question in a terminal whose state is known, and forget what was typed before it was asked.
+        """Write a question to a terminal in a known state, and discard what was typed before it was asked.
 
-        Somebody may have answered words that the code had printed to look like a question.
+        Somebody may have answered output of the code that looked like a question.
         """
         import termios  # noqa: PLC0415  # not on every platform
 
         self.show(f"{KNOWN_STATE}\n{text}\n")
-        with suppress(termios.error):  # it is gone, which reading will say
+        with suppress(termios.error):  # it is gone, as reading will show
             termios.tcflush(self._reader.fileno(), termios.TCIFLUSH)
 
     def show(self, text: str) -> None:
@@ -287,11 +287,11 @@ class Terminal:
         await self._has_line()
         line = self._reader.readline()
         if not line.endswith("\n"):
-            self.show("\n")  # ended with Ctrl-D: what the code writes next must not continue the question
+            self.show("\n")  # ended with Ctrl-D: the code's next output must not continue the question
         return line
 
     async def _has_line(self) -> None:
-        """Wait until a line can be read. A thread that reads could not be told to stop, as Ctrl-C wants it to."""
+        """Wait until a line can be read. A thread blocked in a read could not be stopped by Ctrl-C."""
         stopped, stop = os.pipe()
         ends: list[int] = [self._reader.fileno(), stopped]
         nothing: list[int] = []
@@ -308,7 +308,7 @@ class Terminal:
 @contextmanager
 def _open_terminal() -> Iterator[Terminal | None]:
     try:
-        # A terminal cannot be opened for both at once: it cannot seek.
+        # A terminal cannot be opened for both at once, because it cannot seek.
         with open("/dev/tty", encoding="utf-8") as reader, open("/dev/tty", "w", encoding="utf-8") as writer:  # noqa: PTH123
             yield Terminal(reader, writer)
     except OSError:
@@ -338,12 +338,12 @@ def _name(request: ApprovalRequest) -> str:
 def _is_pipe(stream: TextIO) -> bool:
     try:
         return stat.S_ISFIFO(os.fstat(stream.fileno()).st_mode)
-    except (OSError, ValueError):  # it is none of the operating system
+    except (OSError, ValueError):  # it is not a file of the operating system
         return False
 
 
 def _read_cells(file: str) -> list[str]:
-    """Return the code cells of a notebook; of a script, one.
+    """Return the code cells of a notebook, or a script as one cell.
 
     Raises
     ------
@@ -371,10 +371,10 @@ def _parser() -> argparse.ArgumentParser:
     serve = commands.add_parser("mcp", help="run code for an MCP client, and ask for approval there or in JupyterLab")
     _add_options(serve, images="none; images are not kept")
     _add_mcp_options(serve)
-    # These take their own arguments; listed here for the help.
+    # These parse their own arguments; they are listed here for the help.
     commands.add_parser("install-kernel", help="install a kernel that runs in a sandbox", add_help=False)
     commands.add_parser("hub", help="serve central tools, approvals and the record beside a JupyterHub", add_help=False)
-    commands.add_parser("doctor", help="check that everything approvals need is there", add_help=False)
+    commands.add_parser("doctor", help="check that everything needed for approvals is in place", add_help=False)
     for name, text in {**history_commands.NAMES, **server_commands.NAMES, **database_commands.NAMES}.items():
         commands.add_parser(name, help=text, add_help=False)
     return parser
@@ -385,18 +385,18 @@ def _add_options(parser: argparse.ArgumentParser, *, images: str) -> None:
     parser.add_argument(
         "--timeout",
         type=_seconds,
-        help="how long a cell may run, in seconds, not counting the time for decisions (default: no limit)",
+        help="how long a cell may run, in seconds, without the time for decisions (default: no limit)",
     )
-    parser.add_argument("--working-dir", type=Path, help="the directory that the code starts in (default: this one)")
+    parser.add_argument(
+        "--working-dir", type=Path, help="the directory in which the code starts (default: the current one)"
+    )
     parser.add_argument("--images-dir", type=Path, help=f"the directory that images are written to (default: {images})")
     parser.add_argument(
         "--mcp-config", type=Path, help="the file that lists the MCP servers (default: Jupyter's mcp.json)"
     )
-    parser.add_argument(
-        "--sandbox", action="store_true", help="run the code in a sandbox; if none can be made, do not run it"
-    )
+    parser.add_argument("--sandbox", action="store_true", help="run the code in a sandbox; without one, do not run it")
     parser.add_argument("--sandbox-config", type=Path, metavar="FILE", help="a JSON file with the sandbox's settings")
-    parser.add_argument("--approve-shell-cmds", action="store_true", help="ask before shell commands as well")
+    parser.add_argument("--approve-shell-cmds", action="store_true", help="also ask before shell commands")
 
 
 def _add_mcp_options(parser: argparse.ArgumentParser) -> None:
@@ -404,11 +404,11 @@ def _add_mcp_options(parser: argparse.ArgumentParser) -> None:
         "--ask",
         choices=[approver.value for approver in Approver],
         default=Approver.AUTO.value,
-        help="who decides about calls: the client's user, the user of a running JupyterLab, nobody, "
+        help="who decides calls: the client's user, the user of a running JupyterLab, nobody, "
         "or the first of these that is available (default: auto)",
     )
     parser.add_argument(
-        "--server", metavar="URL", help="the Jupyter server that runs the code and where calls are decided"
+        "--server", metavar="URL", help="the Jupyter server on which the code runs and calls are decided"
     )
     parser.add_argument(
         "--token",

@@ -1,4 +1,4 @@
-"""Puts the parts together that every front needs: policy, approvals, calls, tools. Nothing else builds them."""
+"""Builds the parts that every front end needs: policy, approvals, calls, tools. This is the only place that does."""
 
 from __future__ import annotations
 
@@ -63,51 +63,50 @@ from jupyter_agentbox.system import RandomIds, SystemClock
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """What a person or an administrator may set.
+    """The settings of a person or an administrator.
 
     Parameters
     ----------
     mcp_config_path : tuple of Path
-        Where the MCP servers are configured; a server that several files name is taken from the first.
+        The files that configure MCP servers. If several files name a server, the first one counts.
     database_url : str
-        SQLAlchemy URL of the approval store.
+        The SQLAlchemy URL of the approval store.
     journal_mode : str
         SQLite's journal mode.
     tenant : str or None
-        The user of a JupyterHub whose store it has to be.
+        The JupyterHub user to whom the store has to belong.
     approval_timeout : float or None
         How long a request waits for a decision, in seconds; ``None`` for ever.
     longest_wait : float or None
-        How long a request waits at most, in seconds, however often a person asks that it wait longer; ``None`` for no
-        bound.
+        How long a request waits at most, in seconds, however often a person extends it; ``None`` for no limit.
     bounds_all : bool
-        Whether no request waits longer than that, whatever `approval_timeout` and rules say.
+        Whether `longest_wait` also limits `approval_timeout` and the timeouts of rules.
     most_pending : int or None
         The largest number of pending requests per kernel; ``None`` for no limit.
     decide_with : DecideWith
-        Whose answers to requests count.
+        Whose decisions count.
     added_servers : Path or None
-        To which of them servers are added that a program asks for; ``None`` if none may be.
+        The file to which servers requested by programs are added; ``None`` to forbid that.
     project : Path or None
         The directory whose ``.mcp.json`` is read; ``None`` for none.
     trusted_servers : Path or None
-        Where it is kept which of a project's servers a person trusted; needed with a project.
+        The file of the project's servers that a person trusts; required with a project.
     seen_tools : Path or None
-        Where it is kept which definitions of tools a person has looked at; ``None`` for this process alone.
+        The file of the tool definitions that a person has seen; ``None`` to keep them in memory.
     sign_ins : Path or None
-        Where people's sign-ins to MCP servers are kept if there is no keyring; ``None`` if nobody can sign in.
+        The file of sign-ins to MCP servers, used without a keyring; ``None`` if nobody can sign in.
     sign_in_storage : str
         ``auto``, ``file`` or ``memory``: see `SignIns`.
     hub_service : str
-        The address of the Hub service; empty for none.
+        The URL of the Hub service; empty for none.
     limits : ServerLimits
-        What an MCP server may use.
+        The limits of MCP servers.
     retention : RetentionLimits
-        How much is kept of requests that ended, and for how long.
+        How much of finished requests is kept, and for how long.
     secret_names : tuple of str
-        Patterns of names whose values are never kept.
+        Patterns of names whose values are never stored.
     audit : AuditSettings
-        Where records of what happens go, besides the store.
+        The audit sinks, which get records besides the store.
     """
 
     mcp_config_path: tuple[Path, ...]
@@ -134,7 +133,7 @@ class Settings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentBox:
-    """The parts, put together."""
+    """The parts, connected."""
 
     store: SqlApprovalStore
     tools: McpServers
@@ -157,12 +156,12 @@ class AgentBox:
     trail: SiteTrail
 
     async def start(self) -> None:
-        """Close what servers that are gone left open.
+        """Close requests that servers which no longer run left open.
 
         Raises
         ------
         StorageError
-            If the store cannot be opened; then no call runs until it can.
+            If the store cannot be opened. No call runs until it can.
         """
         self.trail.start()
         await self.store.open()
@@ -173,7 +172,7 @@ class AgentBox:
             self.approvals.abandoned.look_again(self.store.look_again, self.store.is_look_due)
 
     async def aclose(self) -> None:
-        """Take back what was begun here, orphan what is pending, stop the MCP servers, close the store."""
+        """Withdraw what this process started, orphan pending requests, stop the MCP servers, and close the store."""
         self.approvals.abandoned.stop_looking()
         await self.changes.aclose()
         await self.registrations.aclose()
@@ -201,33 +200,33 @@ def build(
     answerer: Answerer | None = None,
     person_of: PersonOf = nobody_known,
 ) -> AgentBox:
-    """Put the parts together. Opens and starts nothing.
+    """Build and connect the parts. Opens and starts nothing.
 
     Parameters
     ----------
     settings : Settings
-        What a person or an administrator set.
+        The settings.
     announcer : Announcer
-        Who tells the front that something changed.
+        Announces changes to the front end.
     policy : Policy, optional
         The program's own rules.
     own_tools : mapping, optional
-        Names of servers that are none of MCP, and who calls their tools.
+        The callers of tools that belong to no MCP server, by server name.
     on_log : callable, optional
-        Gets an MCP server's name and what it logs by a notification.
+        Called with an MCP server's name and each log message that it sends.
     rules : RuleSource, optional
-        Has the rules of files; by default those of the site.
+        Provides the rules of files; by default the site's.
     modes : ThreadModes, optional
         The approval modes of agents' threads, if several boxes share them.
     answerer : callable, optional
-        Answers servers' questions where there is no page for them.
+        Answers servers' questions if there is no page to show them.
     person_of : callable, optional
-        Returns whose call it is, in which groups, for rules that are for groups; by default no groups are known.
+        Returns the person who made a call, with their groups, for rules with `groups`. By default, groups are unknown.
 
     Raises
     ------
     ValueError
-        If a place for records is none.
+        If an audit sink's address is invalid.
     """
     clock = SystemClock()
     redaction = Redaction(settings.secret_names)
@@ -361,7 +360,7 @@ def _all(*calls: Callable[[], None]) -> None:
 
 
 def _facts(policies: PolicyManager, tools: McpServers) -> Facts:
-    """Return what is looked at for changes that the record is to have."""
+    """Return the facts whose changes are recorded."""
     book = policies.book
     site: list[JsonValue] = [rule.to_json() for rule in book.rules if rule.layer is Layer.SITE]
     features: JsonObject = {feature.value: book.site.lock(feature).value for feature in Feature}
@@ -385,7 +384,7 @@ def _project(settings: Settings) -> ProjectServers | None:
 
 
 def rule_files(*, user: Path | None) -> HubPolicies:
-    """Return the rules that hold here: the site's, those of its Hub service, and the user's if there are to be any."""
+    """Return the rules that apply: the site's, those of its Hub service and, if wanted, the user's."""
     files = RuleFiles(
         user=user,
         sites=[SitePlace(path=path, is_environments=is_environments) for path, is_environments in site_rules_paths()],

@@ -1,4 +1,4 @@
-"""``jupyter agentbox db``: makes and upgrades the tables, as a role that servers do not have."""
+"""``jupyter agentbox db``: creates and upgrades the tables, with a database role that servers do not have."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from jupyter_agentbox.core.text import visible
 from jupyter_agentbox.exceptions import StorageError
 from jupyter_agentbox.storage.upgrade import upgrade
 
-#: The command, and what its help says.
-NAMES: Final = {"db": "make or upgrade the tables of a database, as an administrator"}
+#: The command, with its help.
+NAMES: Final = {"db": "create or upgrade the tables of a database, as an administrator"}
 
-#: Exit codes, as of the other commands.
+#: Exit codes, as in the other commands.
 OK: Final = 0
 #: The command line is wrong, or the database cannot be used.
 USAGE: Final = 2
 
-#: Has the URL, with its password, where other users cannot see it.
+#: The environment variable for the URL: other users cannot see the password in it.
 VARIABLE: Final = "AGENTBOX_DATABASE_URL"
 
 
@@ -43,7 +43,7 @@ def main(argv: Sequence[str]) -> int:
 def _rights_in_words(options: argparse.Namespace) -> str:
     if options.role is None:
         return ""
-    but = "" if options.may_remove else ", and can neither change nor remove entries of the audit chain"
+    but = "" if options.may_remove else ", but can neither change nor remove entries of the audit chain"
     return f" `{options.role}` can read and write them{but}."
 
 
@@ -51,10 +51,12 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="jupyter agentbox")
     commands = parser.add_subparsers(dest="command", required=True)
     verbs = commands.add_parser("db", help=NAMES["db"]).add_subparsers(dest="verb", required=True)
-    run = verbs.add_parser("upgrade", help="bring the tables to this release's version")
+    run = verbs.add_parser("upgrade", help="create the tables, or upgrade them to this release")
     run.add_argument("--database", metavar="URL", help=f"a SQLAlchemy URL (default: the variable {VARIABLE})")
-    run.add_argument("--role", help="the role of PostgreSQL that servers have: it gets the rights that they need")
+    run.add_argument("--role", help="the PostgreSQL role of servers: it is granted the rights that they need")
     run.add_argument(
-        "--may-remove", action="store_true", help="let that role remove old requests, as limits of the history need"
+        "--may-remove",
+        action="store_true",
+        help="let that role remove old requests, which the limits of the history need",
     )
     return parser

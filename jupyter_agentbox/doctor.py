@@ -1,4 +1,4 @@
-"""``jupyter agentbox doctor``: checks that everything approvals need is there, and says what to do about the rest."""
+"""``jupyter agentbox doctor``: checks that everything needed for approvals is in place, and gives advice."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ from jupyter_agentbox.storage.inspection import inspect_store
 
 #: Exit codes.
 OK: Final = 0
-#: Something does not work.
+#: There is a problem.
 PROBLEMS: Final = 1
 
 _PACKAGES: Final = ("jupyter_server", "jupyterlab", "notebook", "ipykernel", "ipywidgets", "jupyterhub", "mcp")
 _NEEDED: Final = ("jupyter_server", "ipykernel", "ipywidgets", "mcp")
 _EXTENSION: Final = "jupyter-agentbox"
-#: Variables that a Hub gives its users' servers.
+#: Variables that a Hub sets for its users' servers.
 _HUB_VARIABLES: Final = ("JUPYTERHUB_API_URL", "JUPYTERHUB_API_TOKEN", "JUPYTERHUB_USER", "JUPYTERHUB_SERVICE_PREFIX")
 _PORTS: Final = {"https": 443, "http": 80, "syslog+tls": 6514, "syslog+tcp": 601}
-#: Seconds for a place of records to take a connection.
+#: Seconds to wait for a connection to an audit sink.
 _PATIENCE: Final = 3.0
 
 
@@ -61,12 +61,12 @@ def main(argv: Sequence[str]) -> int:
 
 
 def examine(*, database: Path | None, environment: Mapping[str, str]) -> Iterator[Check]:
-    """Look at everything, as a server of this user would find it. Changes nothing.
+    """Run all checks, as a server of this user would see them. Changes nothing.
 
     Parameters
     ----------
     database : Path or None
-        The approval store; ``None`` for its usual place.
+        The approval store; ``None`` for the default path.
     environment : mapping
         The variables that a server would have.
     """
@@ -85,7 +85,7 @@ def examine(*, database: Path | None, environment: Mapping[str, str]) -> Iterato
 
 
 def examine_hub(environment: Mapping[str, str]) -> Iterator[Check]:
-    """Look at what an administrator of a Hub set up, as it holds in this user's server. Changes nothing."""
+    """Check the setup of a Hub's administrator, as it applies to this user's server. Changes nothing."""
     answer = hub_doctor.ask_hub(environment)
     book = rule_files(user=None).load()
     yield hub_doctor.token(answer)
@@ -100,7 +100,7 @@ def examine_hub(environment: Mapping[str, str]) -> Iterator[Check]:
 
 
 def versions() -> Iterator[Check]:
-    """Look at the packages."""
+    """Check the installed packages."""
     found = {name: _version(name) for name in _PACKAGES}
     there = [f"{name} {each}" for name, each in found.items() if each]
     yield Check(
@@ -112,7 +112,7 @@ def versions() -> Iterator[Check]:
         if not found[name]:
             yield Check(name="versions", state="problem", text=f"{name} is missing", advice=f"pip install {name}")
     if not found["jupyterlab"] and not found["notebook"]:
-        advice = "pip install jupyterlab, unless code is only run by `jupyter agentbox exec` and the like"
+        advice = "pip install jupyterlab, unless you only run code with `jupyter agentbox exec` or `CodeExecutor`"
         yield Check(name="versions", state="note", text="neither JupyterLab nor Notebook is installed", advice=advice)
 
 
@@ -126,7 +126,7 @@ def server_extension() -> Check:
                 is_enabled, where = said, str(path)
     if is_enabled:
         return Check(name="server extension", state="ok", text=f"enabled in {where}")
-    text = "no configuration enables it" if is_enabled is None else f"disabled in {where}"
+    text = "not enabled by any configuration file" if is_enabled is None else f"disabled in {where}"
     advice = "jupyter server extension enable jupyter_agentbox"
     return Check(name="server extension", state="problem", text=text, advice=advice)
 
@@ -139,17 +139,17 @@ def lab_extension() -> Check:
         advice = "pip install --force-reinstall jupyter-agentbox, in the environment of JupyterLab"
         return Check(name=name, state="problem", text="it is not installed", advice=advice)
     for one, path in _disabled().items():
-        advice = f"jupyter labextension enable {one}: without it nobody sees what waits"
+        advice = f"jupyter labextension enable {one}: without it, waiting requests are not shown"
         return Check(name=name, state="problem", text=f"disabled in {path}", advice=advice)
     installed = str(_json(places[0] / "package.json").get("version"))
     if installed != __version__:
-        text = f"{places[0]} is of version {installed}, the server's part of {__version__}"
+        text = f"{places[0]} has version {installed}, but the server extension has {__version__}"
         return Check(name=name, state="problem", text=text, advice="reinstall jupyter-agentbox, and reload the page")
     return Check(name=name, state="ok", text=f"{installed} in {places[0]}")
 
 
 def _disabled() -> dict[str, Path]:
-    """Return what of the lab extension is disabled, all of it or a plugin, and where."""
+    """Return which part of the lab extension is disabled, all of it or a plugin, and in which file."""
     found: dict[str, Path] = {}
     for directory in reversed(jupyter_config_path()):  # the first of them has the last word
         path = Path(directory, "labconfig", "page_config.json")
@@ -167,7 +167,7 @@ def sandbox() -> Iterator[Check]:
     met = {level: _why_no_sandbox(level) for level in SANDBOX_LEVELS}
     works = [level.value for level, why in met.items() if not why]
     state: State = "ok" if works else "note"
-    advice = "" if works else "plain kernels work; sandboxed ones need what the next lines say"
+    advice = "" if works else "plain kernels work; for sandboxed ones, see the next lines"
     yield Check(name="sandbox", state=state, text=f"reached: {', '.join(works) or 'none'}", advice=advice)
     for level, why in met.items():
         if why:
@@ -183,13 +183,13 @@ def _why_no_sandbox(level: Isolation) -> str:
 
 
 def store(path: Path) -> Check:
-    """Look at the approval store."""
+    """Check the approval store."""
     name, found = "approval store", inspect_store(path)
     if found.problem:
         advice = "move it away, or restore it from a backup; until then no call runs"
         return Check(name=name, state="problem", text=f"{path} cannot be read: {found.problem}", advice=advice)
     if not found.is_writable:
-        advice = "make it and its directory writable for this user, or set `AgentBoxApp.database_url`"
+        advice = "make the file and its directory writable for this user, or set `AgentBoxApp.database_url`"
         return Check(name=name, state="problem", text=f"{path} cannot be written", advice=advice)
     if found.version > found.latest:
         text = f"{path} was written by a newer release (schema {found.version}, this one knows {found.latest})"
@@ -197,23 +197,24 @@ def store(path: Path) -> Check:
             name=name, state="problem", text=text, advice="upgrade jupyter-agentbox, or choose another database"
         )
     if found.shared and found.journal_mode == "wal":
-        text = f"{path} is in journal mode `wal` on a file system of type `{found.shared}`, which machines share"
+        text = f"{path} is in journal mode `wal` on a network file system (`{found.shared}`), where that does not work"
         return Check(
             name=name, state="note", text=text, advice="the next server that opens it changes that to `delete`"
         )
     if not found.exists:
-        return Check(name=name, state="ok", text=f"{path} is made at the first start")
+        return Check(name=name, state="ok", text=f"{path} will be created at the first start")
     if found.version < found.latest:
-        text = f"{path} is of an earlier release (schema {found.version} of {found.latest})"
-        advice = "the next server that opens it brings it up to date; keep a copy if you may go back"
+        text = f"{path} was written by an earlier release (schema {found.version}; the current one is {found.latest})"
+        advice = "the next server that opens it upgrades it; keep a copy if you may want to go back"
         return Check(name=name, state="note", text=text, advice=advice)
     return Check(name=name, state="ok", text=f"{path}, schema {found.version}, journal mode `{found.journal_mode}`")
 
 
 def rules(book: RuleBook) -> Iterator[Check]:
-    """Look at the files of rules, the site's and the user's."""
+    """Check the rules files of the site and the user."""
     for problem in book.problems:
-        yield Check(name="rules", state="problem", text=str(problem), advice="until then the stricter reading holds")
+        advice = "until this is corrected, calls ask or are denied"
+        yield Check(name="rules", state="problem", text=str(problem), advice=advice)
     if book.problems:
         return
     there = [str(path) for path in (user_rules_path(), *(path for path, _ in site_rules_paths())) if path.exists()]
@@ -221,17 +222,18 @@ def rules(book: RuleBook) -> Iterator[Check]:
 
 
 def servers(environment: Mapping[str, str]) -> Iterator[Check]:
-    """Look at the configuration of MCP servers. Starts none."""
+    """Check the configuration of MCP servers. Starts none."""
     path = config_dir() / "mcp.json"
     read = ConfigurationFiles([path, added_servers_path()], environment).load()
     for problem in read.problems:
-        yield Check(name="MCP servers", state="problem", text=str(problem), advice="its server, or file, is not used")
+        advice = "until this is corrected, the server or the file is not used"
+        yield Check(name="MCP servers", state="problem", text=str(problem), advice=advice)
     names = ", ".join(read.servers) or "none"
     yield Check(name="MCP servers", state="ok", text=f"configured in {path} and by approved requests: {names}")
 
 
 def keyring() -> Check:
-    """Look where sign-ins to remote servers would be kept."""
+    """Check where sign-ins to remote servers are stored."""
     if usable_keyring() is not None:
         return Check(name="keyring", state="ok", text="sign-ins to remote MCP servers are kept there")
     text = "there is none: sign-ins to remote MCP servers are kept in a file that only this user can read"
@@ -239,13 +241,13 @@ def keyring() -> Check:
 
 
 def sink(address: str, token_file: str, *, names: Mapping[str, str]) -> Check:
-    """Check that a place for records can be reached. Sends nothing."""
+    """Check that an audit sink can be reached. Sends nothing."""
     try:
         parts = urlsplit(with_names(address, names))
     except ValueError:
         text = "one of the addresses cannot be read"
         return Check(name="audit sink", state="problem", text=text, advice="correct it")
-    # Neither a password in the address, nor a key in its query.
+    # Without a password in the address or a key in its query.
     name = f"audit sink {parts.scheme}://{parts.hostname or parts.path}"
     try:
         sink_of(address, names=names, token_file=token_file)
@@ -254,21 +256,19 @@ def sink(address: str, token_file: str, *, names: Mapping[str, str]) -> Check:
         scheme = parts.scheme.removeprefix("otlp+").removeprefix("agentbox+")
         _reach(scheme, parts.hostname, parts.port, Path(parts.path))
     except OSError as error:
-        advice = "until it is reached, records wait here, or no call runs, as `audit_when_down` says"
-        return Check(name=name, state="problem", text=f"not reached: {error.strerror or error}", advice=advice)
+        advice = "until it can be reached, records wait here or no call runs, depending on `audit_when_down`"
+        return Check(name=name, state="problem", text=f"cannot be reached: {error.strerror or error}", advice=advice)
     except ValueError:
-        return Check(
-            name=name, state="problem", text="it is not the address of a place for records", advice="correct it"
-        )
+        return Check(name=name, state="problem", text="this is not the address of an audit sink", advice="correct it")
     return Check(name=name, state="ok", text="reached")
 
 
 def _reach(scheme: str, host: str | None, port: int | None, path: Path) -> None:
-    """Raise an `OSError` if a place is not there."""
+    """Raise an `OSError` if an audit sink cannot be reached."""
     if host is not None and scheme in _PORTS:
         socket.create_connection((host, port or _PORTS[scheme]), timeout=_PATIENCE).close()
     elif host is not None:
-        socket.getaddrinfo(host, port)  # a datagram says nothing of who takes it
+        socket.getaddrinfo(host, port)  # a datagram does not show whether anybody receives it
     elif scheme == "file":
         path.parent.stat()
     elif scheme == "syslog":
@@ -276,16 +276,16 @@ def _reach(scheme: str, host: str | None, port: int | None, path: Path) -> None:
 
 
 def hub(environment: Mapping[str, str]) -> Check:
-    """Look at what JupyterHub gives a user's server."""
+    """Check the variables that JupyterHub sets for a user's server."""
     there = [name for name in _HUB_VARIABLES if environment.get(name)]
     if not there:
-        return Check(name="JupyterHub", state="ok", text="none here: this is not a terminal of a Hub's server")
+        return Check(name="JupyterHub", state="ok", text="none: this is not a terminal of a Hub's server")
     missing = [name for name in _HUB_VARIABLES if name not in there]
     if missing:
         advice = "the Hub's spawner has to set them"
         return Check(name="JupyterHub", state="problem", text=f"not set: {', '.join(missing)}", advice=advice)
     if not environment.get("JUPYTERHUB_PUBLIC_URL"):
-        text = f"user {environment['JUPYTERHUB_USER']}; the public address is not known, so texts name only the path"
+        text = f"user {environment['JUPYTERHUB_USER']}; the public URL is unknown, so texts contain only paths"
         return Check(name="JupyterHub", state="note", text=text, advice="set `c.JupyterHub.public_url`")
     return Check(name="JupyterHub", state="ok", text=f"user {environment['JUPYTERHUB_USER']}")
 
@@ -302,7 +302,7 @@ def _main_config(directory: str) -> Path:
 
 
 def _json(path: Path) -> dict[str, Any]:
-    """Return the object in a file of Jupyter's; empty if there is none, or it is broken, which Jupyter says."""
+    """Return the object in one of Jupyter's files; empty without a file, or if it is broken, which Jupyter reports."""
     try:
         return _object(json.loads(path.read_text("utf-8")))
     except (OSError, ValueError, RecursionError):
@@ -316,10 +316,10 @@ def _object(value: object) -> dict[str, Any]:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="jupyter agentbox doctor",
-        description="Check that everything approvals need is there. Changes nothing.",
+        description="Check that everything needed for approvals is in place. Changes nothing.",
     )
-    parser.add_argument("--json", action="store_true", help="a JSON list of what was found")
-    parser.add_argument("--hub", action="store_true", help="also check what a Hub's administrator has set up")
+    parser.add_argument("--json", action="store_true", help="print the results as a JSON list")
+    parser.add_argument("--hub", action="store_true", help="also check the setup of a Hub's administrator")
     parser.add_argument(
         "--database",
         metavar="PATH",

@@ -1,4 +1,4 @@
-"""What a look at one thing found, and what to do about it."""
+"""The result of one check, with advice."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ _WORDS: Final = {"ok": "ok     ", "note": "note   ", "problem": "PROBLEM"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
-    """What was found of one thing.
+    """The result of one check.
 
     Parameters
     ----------
     name : str
-        What was looked at.
+        What was checked.
     state : str
-        ``ok``, ``note`` (it works, and somebody may want to know) or ``problem``.
+        ``ok``, ``note`` (it works, but is worth knowing) or ``problem``.
     text : str
-        What was found; never a secret.
+        The result, which never contains a secret.
     advice : str
-        What to do; empty if nothing need be done.
+        What to do; empty if nothing has to be done.
     """
 
     name: str

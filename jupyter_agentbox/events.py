@@ -1,4 +1,4 @@
-"""Says through `jupyter_events` that something changed: ids and statuses, never arguments or results."""
+"""Announces changes through `jupyter_events`: ids and statuses, never arguments or results."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class EventAnnouncer:
     Parameters
     ----------
     events : EventLogger
-        The server's. The package's schemas are registered with it.
+        The server's event logger. The package's schemas are registered with it.
     """
 
     def __init__(self, events: EventLogger) -> None:
@@ -49,37 +49,37 @@ class EventAnnouncer:
                 events.register_event_schema(schema)
 
     def approval_changed(self, request: ApprovalRequest) -> None:
-        """Announce a new or changed request. Progress of a running call is announced a few times a second at most."""
+        """Announce a new or changed request. Progress of a running call is announced at most a few times a second."""
         outcome = request.outcome.state.value if request.outcome else None
         state = (request.status.value, outcome)
         if self._told.get(request.id) == state:
             self._announce_progress(request)
             return
         self._told[request.id] = state
-        if len(self._told) > MOST_TOLD:  # of some no end is ever announced
+        if len(self._told) > MOST_TOLD:  # the end of some is never announced
             self._forget(next(iter(self._told)))
         if outcome not in (None, OutcomeState.RUNNING.value) or request.status.value not in ("pending", "approved"):
             self._forget(request.id)
         self._emit_approval(request)
 
     def servers_changed(self) -> None:
-        """Announce that an MCP server's state, or the configuration, changed."""
+        """Announce that an MCP server's state or the configuration has changed."""
         self._emit(SERVERS_EVENT, {})
 
     def grants_changed(self) -> None:
-        """Announce that a grant was given, used or ended."""
+        """Announce that a grant was created or used, or has ended."""
         self._emit(GRANT_EVENT, {})
 
     def questions_changed(self) -> None:
-        """Announce that an MCP server asks a person something, or that such a question is over."""
+        """Announce a new question of an MCP server, or the end of one."""
         self._emit(QUESTION_EVENT, {})
 
     def kernel_ended(self, kernel_id: str) -> None:
-        """Announce that a kernel ended without being asked to."""
+        """Announce that a kernel ended by itself."""
         self._emit(KERNEL_EVENT, {"kernel_id": kernel_id})
 
     def thread_changed(self, thread_id: str, state: ThreadState) -> None:
-        """Announce that a thread's state, its name or its existence changed."""
+        """Announce that a thread was created, changed, renamed or removed."""
         self._emit(THREAD_EVENT, {"thread_id": thread_id, "state": state.value})
 
     def _announce_progress(self, request: ApprovalRequest) -> None:
@@ -91,7 +91,7 @@ class EventAnnouncer:
         self._emit_approval(request)
 
     def _tell_progress(self, request: ApprovalRequest) -> None:
-        """Announce what came meanwhile, if anything did."""
+        """Announce the progress that has arrived in the meantime, if any."""
         self._later.pop(request.id, None)
         if request.id in self._untold:
             self._untold.discard(request.id)
@@ -125,5 +125,5 @@ class EventAnnouncer:
         try:
             self._events.emit(schema_id=schema_id, data=data)
         except Exception:
-            # A boundary: a page that is not told polls; a listener that fails must not stop a call.
+            # A boundary: pages also poll, and a failing listener must not stop a call.
             log.exception("an event could not be announced")

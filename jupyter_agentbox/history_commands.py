@@ -1,4 +1,4 @@
-"""``jupyter agentbox history`` and ``jupyter agentbox audit``: what ran, and whether the record of it is intact."""
+"""``jupyter agentbox history`` and ``jupyter agentbox audit``: show what ran, and check the record."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ from jupyter_agentbox.storage.audit_verification import Verification
 from jupyter_agentbox.storage.report_verification import ReportVerification
 from jupyter_agentbox.times import parse_time
 
-#: The commands, and what their help says.
+#: The commands, with their help.
 NAMES: Final = {
-    "history": "show what ran, who allowed it, and what became of it",
-    "audit": "check that the record of all calls is as it was written",
+    "history": "show what ran, who allowed it, and how it ended",
+    "audit": "check that nobody has changed the record of all calls",
 }
 
-#: Exit codes, as of the other commands.
+#: Exit codes, as in the other commands.
 OK: Final = 0
 #: The record is broken.
 BROKEN: Final = 1
 #: The command line is wrong, or the database cannot be read.
 USAGE: Final = 2
 
-#: Calls that the table shows without `--limit`.
+#: The number of calls in the table without `--limit`.
 _SHOWN: Final = 200
 
 _ADVICE: Final = (
@@ -86,7 +86,7 @@ async def _each(url: str, query: AuditQuery, limit: int, write: Callable[[Approv
 
 
 async def _records(log: SqlAuditLog, query: AuditQuery, limit: int) -> AsyncIterator[ApprovalRequest]:
-    """Yield the newest records, at most `limit` of them if that is not 0."""
+    """Yield the newest records: at most `limit` of them, or all if it is 0."""
     count = 0
     while True:
         page = await log.search(query)
@@ -149,7 +149,7 @@ def _verify(options: argparse.Namespace) -> int:
 
 
 def _reports_in_words(found: ReportVerification) -> Iterator[str]:
-    """Yield what was found of the records that users' servers reported; nothing where there are none."""
+    """Yield lines about the records that users' servers reported; nothing if there are none."""
     if found.broken:
         yield f"BROKEN in the reports of users' servers, at {found.broken}"
     elif found.records:
@@ -177,8 +177,8 @@ def _lines(files: Sequence[Path]) -> Iterator[str]:
 
 
 def _chain_in_words(chain: Chain) -> str:
-    name = one_line(chain.id)  # whoever can send records chooses it
-    end = "stopped in order" if chain.is_ended else "the server is still running, or was killed"
+    name = one_line(chain.id)  # chosen by whoever can send records
+    end = "stopped properly" if chain.is_ended else "the server is still running, or was killed"
     if chain.problem:
         return f"BROKEN {name}: {chain.problem}"
     if chain.missing:
@@ -192,7 +192,7 @@ def _report(found: Verification, known: Head | None) -> list[str]:
     if found.removed:
         lines.append(f"Removed by age or size, as entries say: {counted(found.removed, 'request')}.")
     if known is not None and found.since is not None:
-        lines.append(f"The head that you kept is in it. Since then: {counted(found.since, 'entry', 'entries')}.")
+        lines.append(f"It contains the head that you kept. Since then: {counted(found.since, 'entry', 'entries')}.")
         if found.removed_since:
             said = counted(found.removed_since, "entry says", "entries say")
             lines.append(f"Of these, {said} that a request was removed by age or size.")
@@ -205,7 +205,7 @@ def _database_url(given: str | None) -> str:
     Raises
     ------
     ValueError
-        If there is none.
+        If there is no store.
     """
     if given is not None and "://" in given:
         return given
@@ -221,33 +221,39 @@ def _parser() -> argparse.ArgumentParser:
     _add_history(commands.add_parser("history", help=NAMES["history"]))
     audit = commands.add_parser("audit", help=NAMES["audit"])
     verbs = audit.add_subparsers(dest="verb", required=True)
-    verify = verbs.add_parser("verify", help="check the chain over all records, and name the first one that is broken")
-    verify.add_argument("--head", metavar="HEAD", help="what an earlier check printed: the chain must have it")
+    verify = verbs.add_parser("verify", help="check the chain of all records, and name the first broken one")
+    verify.add_argument(
+        "--head", metavar="HEAD", help="the head that an earlier check printed: the chain must contain it"
+    )
     _add_database(verify)
-    add_hold_command(verbs.add_parser("hold", help="keep records of a Hub service from being removed by age"))
-    trail = verbs.add_parser("trail", help="check records that a place outside received, and name what is missing")
-    trail.add_argument("files", metavar="FILE", nargs="+", type=Path, help="JSON Lines; records may come twice")
+    add_hold_command(verbs.add_parser("hold", help="protect records of a Hub service from removal by age"))
+    trail = verbs.add_parser("trail", help="check records that an audit sink received, and name the missing ones")
+    trail.add_argument(
+        "files", metavar="FILE", nargs="+", type=Path, help="files of JSON Lines; a record may occur twice"
+    )
     return parser
 
 
 def _add_history(parser: argparse.ArgumentParser) -> None:
     when = "today, yesterday, 7d, 12h, 30m, or ISO 8601 in local time"
-    parser.add_argument("--since", metavar="TIME", help=f"calls that were asked for from then on: {when}")
-    parser.add_argument("--until", metavar="TIME", help="calls that were asked for before this time")
+    parser.add_argument("--since", metavar="TIME", help=f"calls made since then: {when}")
+    parser.add_argument("--until", metavar="TIME", help="calls made before this time")
     parser.add_argument("--server", metavar="NAME", help="an MCP server's name, or a pattern such as 'shop*'")
     parser.add_argument("--tool", metavar="NAME", help="a tool's name, or a pattern such as 'delete_*'")
-    parser.add_argument("--reviewer", metavar="NAME", help="who decided: a name, `rule`, or a way such as `api_token`")
+    parser.add_argument(
+        "--reviewer", metavar="NAME", help="who decided: a name, `rule`, or a method such as `api_token`"
+    )
     parser.add_argument("--notebook", metavar="PATH", help="a notebook, relative to the server's root")
     parser.add_argument("--thread", metavar="ID", help="an agent's thread")
     decisions = [member.value for kind in (Answer, Status) for member in kind]
     parser.add_argument("--decision", action="append", choices=decisions, help="an answer or a status; repeatable")
     outcomes = [member.value for member in OutcomeState]
-    parser.add_argument("--outcome", action="append", choices=outcomes, help="what became of the call; repeatable")
+    parser.add_argument("--outcome", action="append", choices=outcomes, help="how the call ended; repeatable")
     parser.add_argument("--search", metavar="WORDS", help="words in names, arguments, reasons or errors")
-    shown = f"how many, the newest; 0 for all (default: {_SHOWN}; all with --json and --csv)"
+    shown = f"the number of newest calls to show; 0 for all (default: {_SHOWN}; all with --json and --csv)"
     parser.add_argument("--limit", type=_count, default=None, help=shown)
     form = parser.add_mutually_exclusive_group()
-    form.add_argument("--json", action="store_true", help="one JSON object a line, as `GET audit` has them")
+    form.add_argument("--json", action="store_true", help="one JSON object per line, in the format of `GET audit`")
     form.add_argument("--csv", action="store_true", help="CSV, safe to open in a spreadsheet")
     _add_database(parser)
 

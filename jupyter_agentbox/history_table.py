@@ -1,4 +1,4 @@
-"""Records of calls as a table in a terminal: one line each, under its day."""
+"""Records of calls as a table in a terminal, grouped by day, one line each."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ _ENDED = {
     OutcomeState.FAILED: "failed",
     OutcomeState.CANCELLED: "cut off",
 }
-#: Columns of a terminal that nobody asked for its width.
+#: The width in columns if the terminal's width is unknown.
 _WIDTH = 120
 _TIME, _RESULT = 8, 22
 
 
 class HistoryTable:
-    """Writes records, newest first. Nothing in them steers the terminal.
+    """Writes records, newest first. No text in them can control the terminal.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ class HistoryTable:
         return cls(shutil.get_terminal_size((_WIDTH, 24)).columns)
 
     def line(self, request: ApprovalRequest) -> str:
-        """Return a record's line, after its day's if it is the first of it."""
+        """Return a record's line, preceded by a line with the day for the first record of a day."""
         at = request.created_at.astimezone()
         heading = "" if at.date() == self._day else f"{at:%A, %Y-%m-%d}\n"
         self._day = at.date()
@@ -67,7 +67,7 @@ class HistoryTable:
         return f"{heading}{'  '.join(cells).rstrip()}\n{self._reason(request)}"
 
     def _reason(self, request: ApprovalRequest) -> str:
-        """Return what who decided wrote, on a line of its own; nothing if they wrote nothing."""
+        """Return the reason of the decision on a line of its own; empty if there is none."""
         reason = request.decision.reason if request.decision is not None else ""
         return f"{' ' * (_TIME + 2)}“{one_line(reason, self._call + _RESULT)}”\n" if reason else ""
 

@@ -1,4 +1,4 @@
-"""``jupyter agentbox audit hold``: legal holds of a Hub service, set and ended with a token of the Hub."""
+"""``jupyter agentbox audit hold``: sets and releases legal holds of a Hub service, with a token of the Hub."""
 
 from __future__ import annotations
 
@@ -17,41 +17,44 @@ from jupyter_agentbox.core.text import one_line, visible
 from jupyter_agentbox.no_redirects import NoRedirects
 from jupyter_agentbox.times import parse_time
 
-#: Seconds that the service may take.
+#: Seconds to wait for the service's answer.
 _PATIENCE: Final = 60
 
 
 def add_hold_command(parser: argparse.ArgumentParser) -> None:
     """Describe the command line."""
     verbs = parser.add_subparsers(dest="hold", required=True)
-    setting = verbs.add_parser("set", help="keep the records of one user, or of all, from being removed by age")
+    setting = verbs.add_parser("set", help="protect the records of one user, or of all users, from removal by age")
     whose = setting.add_mutually_exclusive_group(required=True)
     whose.add_argument("--user", metavar="NAME", help="whose records")
-    whose.add_argument("--all-users", action="store_true", help="those of all users")
+    whose.add_argument("--all-users", action="store_true", help="the records of all users")
     when = "today, yesterday, 7d, or ISO 8601 in local time"
-    setting.add_argument("--since", metavar="TIME", help=f"made or received from then on: {when}")
-    setting.add_argument("--until", metavar="TIME", help="made or received before this time")
+    setting.add_argument("--since", metavar="TIME", help=f"records made or received since then: {when}")
+    setting.add_argument("--until", metavar="TIME", help="records made or received before this time")
     setting.add_argument("--reason", required=True, help="why; it is in the record")
-    listing = verbs.add_parser("list", help="show all holds, also those that were released")
-    releasing = verbs.add_parser("release", help="end a hold")
+    listing = verbs.add_parser("list", help="show all holds, including released ones")
+    releasing = verbs.add_parser("release", help="release a hold")
     releasing.add_argument("id", metavar="ID", help="the hold's id, as `list` shows it")
     releasing.add_argument("--reason", required=True, help="why; it is in the record")
     for verb in (setting, listing, releasing):
         verb.add_argument("--url", required=True, help="the Hub service: https://hub.example.org/services/agentbox/")
         verb.add_argument(
-            "--token-file", metavar="FILE", type=Path, help="has the token (default: JUPYTERHUB_API_TOKEN)"
+            "--token-file",
+            metavar="FILE",
+            type=Path,
+            help="a file with the token (default: the variable JUPYTERHUB_API_TOKEN)",
         )
 
 
 def run_hold_command(options: argparse.Namespace) -> None:
-    """Do it, and say what became of it.
+    """Run the command and print the result.
 
     Raises
     ------
     OSError
-        The service cannot be reached, or refuses.
+        If the service cannot be reached, or refuses.
     ValueError
-        What was asked for is not understood.
+        If an argument is invalid.
     """
     service = _Service(options.url, _token(options.token_file))
     if options.hold == "list":
@@ -71,7 +74,7 @@ def run_hold_command(options: argparse.Namespace) -> None:
 
 
 class _Service:
-    """The Hub service, and who asks it."""
+    """The Hub service, with the caller's token."""
 
     def __init__(self, url: str, token: str) -> None:
         if urlsplit(url).scheme not in ("http", "https"):
@@ -80,7 +83,7 @@ class _Service:
         self._headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
 
     def ask(self, path: str, body: Any = None) -> Any:
-        """Return the answer."""
+        """Send a request and return the answer."""
         data = None if body is None else json.dumps(body).encode()
         request = Request(f"{self._url}/{path}", data=data, headers=self._headers)  # noqa: S310  # checked above
         try:
@@ -102,7 +105,7 @@ def _message(error: HTTPError) -> str:
 def _token(file: Path | None) -> str:
     token = file.read_text("utf-8").strip() if file is not None else os.environ.get("JUPYTERHUB_API_TOKEN", "")
     if not token:
-        raise ValueError("there is no token: name a file with --token-file, or set JUPYTERHUB_API_TOKEN")
+        raise ValueError("no token is given: add --token-file FILE, or set JUPYTERHUB_API_TOKEN")
     return token
 
 
@@ -111,7 +114,7 @@ def _time(given: str | None, now: datetime) -> str | None:
 
 
 def _write(hold: Any) -> None:
-    """Write a hold as one line, and its reasons below."""
+    """Print a hold on one line, with its reasons below."""
     whose = hold["user"] or "all users"
     span = f"{hold['since'] or 'the beginning'} to {hold['until'] or 'no end'}"
     lines = [

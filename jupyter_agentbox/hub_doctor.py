@@ -1,4 +1,4 @@
-"""``jupyter agentbox doctor --hub``: whether what an administrator of a Hub set up holds in a user's server."""
+"""``jupyter agentbox doctor --hub``: checks that the setup of a Hub's administrator is effective in a user's server."""
 
 from __future__ import annotations
 
@@ -21,28 +21,28 @@ from jupyter_agentbox.no_redirects import NoRedirects
 from jupyter_agentbox.sandbox.server.site import is_site
 from jupyter_agentbox.storage.protection import why_unprotected
 
-#: Seconds that the Hub may take to answer.
+#: Seconds to wait for the Hub's answer.
 _PATIENCE: Final = 10.0
-#: Seconds that a clock may differ: a policy that is signed further ahead is refused after some minutes.
+#: Seconds by which clocks may differ: a policy signed a few minutes in the future is refused.
 _MOST_DIFFERENCE: Final = 30.0
-#: Scopes with which code of a user, which can read the token, could do more than a server has to.
+#: Scopes that would let a user's code, which can read the token, do more than a server needs.
 _BROAD: Final = ("admin", "servers", "tokens", "access:servers", "users", "groups", "proxy", "shutdown", "self", "all")
-#: What a server's token has by itself, each for this server or this user.
+#: Scopes that a server's token has by default, each limited to this server or user.
 _OWN: Final = ("access:servers!server=", "users:activity!user=", "read:")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HubAnswer:
-    """What the Hub said to the server's token.
+    """The Hub's answer about the server's token.
 
     Parameters
     ----------
     scopes : tuple of str
-        What the token may.
+        The token's scopes.
     at : datetime or None
-        The Hub's clock.
+        The time of the Hub's clock.
     problem : str
-        Why it said nothing; empty if it did.
+        Why there is no answer; empty if there is one.
     """
 
     scopes: tuple[str, ...] = ()
@@ -51,7 +51,7 @@ class HubAnswer:
 
 
 def ask_hub(environment: Mapping[str, str]) -> HubAnswer:
-    """Ask the Hub whose token this server has."""
+    """Ask the Hub about the server's token."""
     url, token = environment.get("JUPYTERHUB_API_URL", ""), environment.get("JUPYTERHUB_API_TOKEN", "")
     if not url.startswith(("http://", "https://")) or not token:
         return HubAnswer(
@@ -64,7 +64,7 @@ def ask_hub(environment: Mapping[str, str]) -> HubAnswer:
             date = answer.headers.get("Date")
             at = None if date is None else parsedate_to_datetime(date)
     except HTTPError as error:
-        return HubAnswer(problem=f"the Hub does not take this server's token: {error.code}")
+        return HubAnswer(problem=f"the Hub refuses this server's token: {error.code}")
     except (URLError, OSError, ValueError) as error:
         return HubAnswer(problem=f"the Hub does not answer: {getattr(error, 'reason', error)}")
     scopes = said.get("scopes") if isinstance(said, dict) else None
@@ -72,10 +72,10 @@ def ask_hub(environment: Mapping[str, str]) -> HubAnswer:
 
 
 def token(answer: HubAnswer) -> Check:
-    """Check that the server's token, which code in plain kernels can read, may do no more than it has to."""
+    """Check that the server's token, which code in plain kernels can read, has no more scopes than necessary."""
     name = "Hub token"
     if answer.problem:
-        return Check(name=name, state="problem", text=answer.problem, advice="start the server anew from the Hub")
+        return Check(name=name, state="problem", text=answer.problem, advice="restart the server from the Hub")
     decides = [scope for scope in answer.scopes if scope.partition("!")[0] == DECIDE_SCOPE]
     broad = [scope for scope in answer.scopes if scope.startswith(_BROAD) and not scope.startswith(_OWN)]
     if decides or broad:
@@ -83,7 +83,7 @@ def token(answer: HubAnswer) -> Check:
             name=name,
             state="problem",
             text=f"the server's own token has {', '.join([*decides, *broad])}, and code in plain kernels can read it",
-            advice="take these out of `c.Spawner.server_token_scopes`, or of the role `server`",
+            advice="remove these from `c.Spawner.server_token_scopes`, or from the role `server`",
         )
     return Check(name=name, state="ok", text=f"the server's own token has {', '.join(answer.scopes) or 'no scope'}")
 
@@ -91,7 +91,7 @@ def token(answer: HubAnswer) -> Check:
 def clock(answer: HubAnswer, now: datetime) -> Check:
     """Compare this machine's clock with the Hub's."""
     if answer.at is None:
-        return Check(name="clock", state="note", text="it cannot be compared: the Hub did not say its time")
+        return Check(name="clock", state="note", text="cannot be compared: the Hub did not send its time")
     difference = (now - answer.at.astimezone(UTC)).total_seconds()
     if abs(difference) > _MOST_DIFFERENCE:
         where = "ahead of" if difference > 0 else "behind"
@@ -99,45 +99,45 @@ def clock(answer: HubAnswer, now: datetime) -> Check:
             name="clock",
             state="problem",
             text=f"it is {abs(difference):.0f} s {where} the Hub's: times in records are wrong, and a signed policy is"
-            " taken for old or refused",
-            advice="keep both with NTP",
+            " treated as expired or refused",
+            advice="synchronize both with NTP",
         )
     return Check(name="clock", state="ok", text=f"within {_MOST_DIFFERENCE:.0f} s of the Hub's")
 
 
 def configuration(environment: Mapping[str, str], sites: Iterable[Path]) -> Iterator[Check]:
-    """Check that users write neither the configuration that their server loads, nor the site's rules."""
+    """Check that users can change neither the configuration that their server loads nor the site's rules."""
     if environment.get("JUPYTERHUB_DISABLE_USER_CONFIG", "") in ("", "0"):
         yield Check(
             name="configuration",
             state="problem",
-            text="the user's own files of configuration are loaded, and can change any setting of the server",
+            text="the user's own configuration files are loaded, and can change any setting of the server",
             advice="set `c.Spawner.disable_user_config = True`",
         )
     else:
-        yield Check(name="configuration", state="ok", text="the user's own files of configuration are not loaded")
+        yield Check(name="configuration", state="ok", text="the user's own configuration files are not loaded")
     there = [path for path in sites if path.exists()]
     if not there:
         yield Check(
             name="site's rules",
             state="note",
             text="there are none",
-            advice="write `agentbox_rules.json` where only root writes",
+            advice="create `agentbox_rules.json` where only root can write",
         )
     for path in there:
         why = why_unprotected(path)
-        advice = "give the file, and every directory above it, to root, writable for nobody else" if why else ""
-        text = f"{path}: {why}" if why else f"{path} is not the user's to write"
+        advice = "make the file and all directories above it belong to root and writable for nobody else" if why else ""
+        text = f"{path}: {why}" if why else f"the user cannot write to {path}"
         yield Check(name="site's rules", state="problem" if why else "ok", text=text, advice=advice)
 
 
 def kernelspecs(places: Sequence[Path]) -> Check:
-    """Check that no kernelspec in a directory of the user's stands in for one of the site's.
+    """Check that no kernelspec in a directory of the user's hides one of the site's.
 
     Parameters
     ----------
     places : sequence of Path
-        The directories of kernelspecs, in the order in which Jupyter looks.
+        The directories of kernelspecs, in the order in which Jupyter searches them.
     """
     seen: dict[str, Path] = {}
     hidden: list[str] = []
@@ -159,45 +159,47 @@ def kernelspecs(places: Sequence[Path]) -> Check:
 
 
 def level(reached: Sequence[Isolation], environment: Mapping[str, str]) -> Check:
-    """Check that the machine reaches a sandbox, and the level that the spawn profile asks for."""
+    """Check that a sandbox works on this machine, and reaches the level that the spawn profile requires."""
     name, wanted = "sandbox level", environment.get(MIN_ISOLATION, "")
     best = min(reached, key=LADDER.index, default=None)
     if best is None:
-        advice = "see the lines above, and `docs/how-to/on-kubernetes.md` for pods"
-        return Check(name=name, state="problem", text="no sandbox works here, so kernels are plain ones", advice=advice)
+        advice = "see the lines above and, for pods, `docs/how-to/on-kubernetes.md`"
+        return Check(
+            name=name, state="problem", text="no sandbox works on this machine, so kernels are plain", advice=advice
+        )
     if wanted in [one.value for one in LADDER] and not best.at_least(Isolation(wanted)):
-        text = f"{best.value} is reached, and `{MIN_ISOLATION}` asks for {wanted}: no kernel can call a tool"
+        text = f"{best.value} is reached, but `{MIN_ISOLATION}` requires {wanted}, so no kernel can call a tool"
         return Check(name=name, state="problem", text=text, advice="change the profile, or the machine")
     return Check(name=name, state="ok", text=f"{best.value}")
 
 
 def sinks(book: RuleBook) -> Check:
-    """Check that records go to a place that users do not own."""
+    """Check that records are sent to an audit sink that users do not control."""
     if not book.site.audit.sinks:
         return Check(
             name="audit sinks",
             state="problem",
-            text="the site's rules name no place for records: the only record is the user's own file",
-            advice='write `"audit": {"sinks": [...]}` into the site\'s `agentbox_rules.json`',
+            text="the site's rules name no audit sink, so the only record is a file that belongs to the user",
+            advice='add `"audit": {"sinks": [...]}` to the site\'s `agentbox_rules.json`',
         )
     return Check(name="audit sinks", state="ok", text=f"{len(book.site.audit.sinks)}, of the site's rules")
 
 
 def public_url(environment: Mapping[str, str]) -> Check:
-    """Check that the server knows its public address."""
+    """Check that the server knows its public URL."""
     found = environment.get("JUPYTERHUB_PUBLIC_URL", "")
     if not found:
         return Check(
             name="public URL",
             state="problem",
-            text="it is not known, so links in texts have only a path",
+            text="unknown, so links in texts have only a path",
             advice="set `c.JupyterHub.public_url`",
         )
     return Check(name="public URL", state="ok", text=found)
 
 
 def policy(book: RuleBook) -> Check:
-    """Check that the policy that the site's rules name was signed by the key that they name, and holds."""
+    """Check that the policy named in the site's rules is signed by the key named there, and in force."""
     name, found = "policy of the Hub service", book.hub_policy
     if found is None:
         return Check(name=name, state="ok", text="none is named in the site's rules")
@@ -205,10 +207,11 @@ def policy(book: RuleBook) -> Check:
         return Check(
             name=name,
             state="problem",
-            text=f"none holds, so everything is denied: {found.problem or 'none has come'}",
-            advice="compare `public_key` with what `jupyter agentbox hub --show-policy-key` prints; reach the service",
+            text=f"no policy is in force, so everything is denied: {found.problem or 'none has been received'}",
+            advice="compare `public_key` with the output of `jupyter agentbox hub --show-policy-key`, and check that"
+            " the service can be reached",
         )
     if found.problem:
-        text = f"version {found.version} holds until {found.expires_at}, and no newer one comes: {found.problem}"
-        return Check(name=name, state="note", text=text, advice="see that the service is reached")
+        text = f"version {found.version} is in force until {found.expires_at}, but cannot be renewed: {found.problem}"
+        return Check(name=name, state="note", text=text, advice="check that the service can be reached")
     return Check(name=name, state="ok", text=f"version {found.version}, signed for {found.hub}")

@@ -1,4 +1,4 @@
-"""What holds for a turn of the event loop: what the files said that were looked at in it."""
+"""Whether the event loop is still in the same turn, for results that are reused within a turn."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import asyncio
 
 
 class LoopTurn:
-    """Knows whether the event loop is still in the turn in which something was done.
+    """Tells whether the event loop is still in the turn in which something was done.
 
-    What a turn does follows from what had come before it, or came in it: a message is read in one turn, and its task
-    begins in the next. So who looks at a file once in a turn has looked after everything came that the turn does, and a
-    change that was made before a call counts for the call.
+    Everything done in a turn was caused by messages that arrived before or during it: a message is read in one turn,
+    and its task begins in the next. A file that is checked once per turn is therefore checked after all messages
+    handled in that turn have arrived, so a change made before a call takes effect for that call.
     """
 
     def __init__(self) -> None:
@@ -18,18 +18,18 @@ class LoopTurn:
 
     @property
     def is_same(self) -> bool:
-        """Whether it is the turn of the last `begin`. Never without a running event loop, and not in other threads."""
+        """Whether this is the turn of the last `begin`. ``False`` without a running event loop and in other threads."""
         return self._loop is not None and self._loop is _running_loop()
 
     def begin(self) -> None:
-        """Note that it is done now."""
+        """Record that it is being done in this turn."""
         loop = _running_loop()
         if loop is not None and loop is not self._loop:
             self._loop = loop
             loop.call_soon(self.end)
 
     def end(self) -> None:
-        """Let it count as done in an earlier turn."""
+        """Treat it as done in an earlier turn."""
         self._loop = None
 
 

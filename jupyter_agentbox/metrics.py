@@ -1,4 +1,4 @@
-"""What the server counts, for Prometheus, on Jupyter's own page of metrics: numbers, and no name that a user chose."""
+"""The server's metrics for Prometheus, on Jupyter's own metrics page. They contain no names that a user chose."""
 
 from __future__ import annotations
 
@@ -15,55 +15,55 @@ from jupyter_agentbox.core.policy import Effect
 from jupyter_agentbox.core.ports import Announcer
 from jupyter_agentbox.core.tools import ServerStatus
 
-#: Seconds that calls run, and that persons take.
+#: Upper bounds of the histograms' buckets, in seconds: how long tools run, and how long requests wait.
 _RUNS = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 600)
 _WAITS = (1, 5, 15, 30, 60, 300, 900, 3600, 14_400, 86_400)
 
 
 class ServerMetrics:
-    """An `Announcer` that counts what it passes on.
+    """An `Announcer` that counts what it passes on to another one.
 
     Parameters
     ----------
     announcer : Announcer
-        Who is told.
+        The announcer to pass everything on to.
     """
 
     def __init__(self, announcer: Announcer) -> None:
         self._announcer = announcer
         self._registry = CollectorRegistry()
-        self._requests = self._counter("requests", "Tool calls, by what the rules said of them.", "effect")
-        self._pending = Gauge("agentbox_pending", "Requests that wait for a person.", registry=self._registry)
-        self._decisions = self._counter("decisions", "Answers of persons and programs.", "decision", "via")
-        self._settled = self._counter("settled", "Requests that waited, by how that ended.", "status")
+        self._requests = self._counter("requests", "Tool calls, by the effect of the rules.", "effect")
+        self._pending = Gauge("agentbox_pending", "Requests waiting for a decision.", registry=self._registry)
+        self._decisions = self._counter("decisions", "Decisions by people and programs.", "decision", "via")
+        self._settled = self._counter("settled", "Requests that waited, by their final status.", "status")
         self._waits = self._histogram("wait_seconds", "How long requests waited.", _WAITS)
-        self._calls = self._counter("calls", "Calls that ran, by how they ended.", "outcome")
+        self._calls = self._counter("calls", "Calls that ran, by outcome.", "outcome")
         self._runs = self._histogram("tool_seconds", "How long tools ran.", _RUNS)
         self._open: dict[str, ApprovalRequest] = {}
         self._servers: Callable[[], Sequence[ServerStatus]] = tuple
 
     def publish(self, servers: Callable[[], Sequence[ServerStatus]]) -> None:
-        """Show it on Jupyter's page of metrics.
+        """Add the metrics to Jupyter's metrics page.
 
         Parameters
         ----------
         servers : callable
-            Returns the MCP servers, when somebody asks for the numbers.
+            Returns the MCP servers at the time of a request for the metrics.
         """
         self._servers = servers
         REGISTRY.register(self)
 
     def withdraw(self) -> None:
-        """Take it from the page."""
-        with suppress(KeyError):  # the server ends before it began
+        """Remove the metrics from the page."""
+        with suppress(KeyError):  # the server ended before it had started
             REGISTRY.unregister(self)
 
     def describe(self) -> Iterable[Metric]:
-        """Claim no name: in one process there may be several servers, as in tests."""
+        """Claim no names, because one process may have several servers, as in tests."""
         return ()
 
     def collect(self) -> Iterator[Metric]:
-        """Return the numbers as they are now."""
+        """Return the current metrics."""
         self._pending.set(sum(request.status is Status.PENDING for request in self._open.values()))
         yield from self._registry.collect()
         servers = GaugeMetricFamily("agentbox_servers", "Configured MCP servers.", labels=["state"])
@@ -84,15 +84,15 @@ class ServerMetrics:
         self._count_end(request)
 
     def servers_changed(self) -> None:
-        """Announce that an MCP server's status, or the configuration, changed."""
+        """Announce that an MCP server's status or the configuration has changed."""
         self._announcer.servers_changed()
 
     def questions_changed(self) -> None:
-        """Announce that an MCP server asks a person something, or that such a question is over."""
+        """Announce a new question of an MCP server, or the end of one."""
         self._announcer.questions_changed()
 
     def grants_changed(self) -> None:
-        """Announce that a grant was given, used or ended."""
+        """Announce that a grant was created or used, or has ended."""
         self._announcer.grants_changed()
 
     def _count_answer(self, request: ApprovalRequest) -> None:

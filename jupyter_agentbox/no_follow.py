@@ -1,4 +1,4 @@
-"""Goes to a directory one name after the other, and follows none that is a link: a kernel may have made it."""
+"""Opens directories name by name without following symbolic links, which a kernel may have created."""
 
 from __future__ import annotations
 
@@ -8,34 +8,34 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-#: Flags of an open that does not follow the last name, and that no program that is started inherits. Windows has none.
+#: Flags to open a file without following a link and without inheritance by child processes. Windows has none.
 NO_FOLLOW: Final = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
-#: To go through a directory, without the right to list it where that can be said.
+#: Flags to pass through a directory, if possible without permission to list it.
 DIRECTORY: Final = getattr(os, "O_PATH", os.O_RDONLY) | getattr(os, "O_DIRECTORY", 0) | NO_FOLLOW
 
 
 def open_directory(place: Path, names: Iterable[str], *, make: bool = False) -> int:
-    """Open the directory that names lead to, and return its file descriptor.
+    """Open the directory at the end of a series of names, and return its file descriptor.
 
     Parameters
     ----------
     place : Path
-        Where to begin. It is opened by its path: links above it are followed.
+        The directory to start in. It is opened by its path, so links above it are followed.
     names : iterable of str
-        The names of directories, each in the one before. None of them may be a link.
+        The names of directories, each inside the previous one. None of them may be a link.
     make : bool
-        Whether to make directories that are missing.
+        Whether to create missing directories.
 
     Raises
     ------
     OSError
-        If there is a link on the way, or no directory.
+        If a name is a link, or not a directory.
     """
     return open_below(os.open(place, DIRECTORY), names, flags=DIRECTORY, make=make)
 
 
 def open_below(directory: int, names: Iterable[str], *, flags: int, make: bool = False) -> int:
-    """Open what names lead to from an open directory, which is closed.
+    """Open the file at the end of a series of names, starting in an open directory, which is closed.
 
     Parameters
     ----------
@@ -44,12 +44,12 @@ def open_below(directory: int, names: Iterable[str], *, flags: int, make: bool =
     names, make
         As for `open_directory`.
     flags : int
-        How each is opened; with `NO_FOLLOW` among them.
+        The flags to open each name with, including `NO_FOLLOW`.
 
     Raises
     ------
     OSError
-        If one cannot be opened.
+        If a name cannot be opened.
     """
     try:
         for name in names:
@@ -68,6 +68,6 @@ def _open(name: str, directory: int, *, flags: int, make: bool) -> int:
     except FileNotFoundError:
         if not make:
             raise
-    with suppress(FileExistsError):  # somebody else made it meanwhile
-        os.mkdir(name, dir_fd=directory)  # relative to what is open
+    with suppress(FileExistsError):  # somebody else created it meanwhile
+        os.mkdir(name, dir_fd=directory)  # relative to the open directory
     return os.open(name, flags, dir_fd=directory)

@@ -1,4 +1,4 @@
-"""Requests that carry a token go to the address that they are for, and nowhere else."""
+"""Keeps requests that carry a token from following redirects to other addresses."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from urllib.request import HTTPRedirectHandler
 
 
 class NoRedirects(HTTPRedirectHandler):
-    """Follows no redirect: `urllib` would send the token along, to whatever host it names."""
+    """Does not follow redirects: `urllib` would send the token to the new host."""
 
     def redirect_request(self, *_: Any) -> None:
-        """Refuse to follow; the answer is then an error with its status code."""
+        """Refuse to follow a redirect. The answer becomes an error with its status code."""

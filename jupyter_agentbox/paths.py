@@ -1,4 +1,4 @@
-"""Where an executor's configuration and records are, by default the same places as JupyterLab's."""
+"""Paths of the configuration and the records, which executors and JupyterLab share by default."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _SERVERS: Final = "mcpServers"
 
 
 def config_dir() -> Path:
-    """Return Jupyter's configuration directory (the same answer as ``jupyter --config-dir``)."""
+    """Return Jupyter's configuration directory (the output of ``jupyter --config-dir``)."""
     from jupyter_core.paths import jupyter_config_dir  # noqa: PLC0415  # not needed where nothing calls a tool
 
     return Path(jupyter_config_dir())
@@ -28,49 +28,49 @@ def data_dir() -> Path:
 
 
 def registered_servers_path() -> Path:
-    """Return the file of the servers that `generate_mcp_sources` was given. Only this user can read it."""
+    """Return the file of the servers that `generate_mcp_sources` registered. Only this user can read it."""
     return data_dir() / "registered-servers.json"
 
 
 def added_servers_path() -> Path:
-    """Return the file of the servers that a person let a program add in JupyterLab. Only this user can read it."""
+    """Return the file of the servers that programs added with a person's approval. Only this user can read it."""
     return data_dir() / "added-servers.json"
 
 
 def trusted_servers_path() -> Path:
-    """Return the file of the servers of projects that a person trusted. Only this user can read it."""
+    """Return the file of the projects' servers that a person trusts. Only this user can read it."""
     return data_dir() / "trusted-servers.json"
 
 
 def seen_tools_path() -> Path:
-    """Return the file that says which definitions of tools a person has looked at. Only this user can read it."""
+    """Return the file of the tool definitions that a person has seen. Only this user can read it."""
     return data_dir() / "seen-tools.json"
 
 
 def sign_ins_path() -> Path:
-    """Return the file of people's sign-ins to MCP servers, where there is no keyring. Only this user can read it."""
+    """Return the file of sign-ins to MCP servers, used without a keyring. Only this user can read it."""
     return data_dir() / "sign-ins.json"
 
 
 def hub_policy_path() -> Path:
-    """Return the file that keeps the last good policy of a Hub service. Only this user can read it."""
+    """Return the file with the last good policy of a Hub service. Only this user can read it."""
     return data_dir() / "hub-policy.json"
 
 
 def audit_spool_path() -> Path:
-    """Return the directory in which records for an audit wait for their places. Only this user can read it."""
+    """Return the directory of records that wait for their audit sinks. Only this user can read it."""
     return data_dir() / "audit-spool"
 
 
 def user_rules_path() -> Path:
-    """Return the file of the user's rules."""
+    """Return the user's rules file."""
     return config_dir() / FILE_NAME
 
 
 def site_rules_paths() -> Sequence[tuple[Path, bool]]:
-    """Return where the site's files of rules may be, and whether that is in a Python environment.
+    """Return the possible paths of the site's rules files, each with whether it is in a Python environment.
 
-    `JUPYTER_CONFIG_PATH` is none of these places: a user sets it.
+    `JUPYTER_CONFIG_PATH` is not used, because users can set it.
     """
     from jupyter_core.paths import ENV_CONFIG_PATH, SYSTEM_CONFIG_PATH  # noqa: PLC0415  # see above
 
@@ -81,14 +81,14 @@ def site_rules_paths() -> Sequence[tuple[Path, bool]]:
 
 
 def register_server(name: str, parameters: Mapping[str, Any]) -> None:
-    """Keep an MCP server's parameters, so that executors of this user know the server by its name.
+    """Store an MCP server's parameters, so that this user's executors know the server by its name.
 
     Parameters
     ----------
     name : str
-        What generated sources, rules and requests call it. An older entry of that name is replaced.
+        The server's name in generated sources, rules and requests. An older entry with that name is replaced.
     parameters : mapping
-        An entry as in ``mcp.json``. Prefer ``${NAME}`` to a secret: variables are looked up when the server starts.
+        An entry as in ``mcp.json``. Prefer ``${NAME}`` to a secret: variables are resolved when the server starts.
 
     Raises
     ------
@@ -99,7 +99,7 @@ def register_server(name: str, parameters: Mapping[str, Any]) -> None:
 
 
 def keep_server(path: Path, name: str, parameters: Mapping[str, Any]) -> None:
-    """Write an MCP server to a file that only this user can read; an older entry of that name is replaced.
+    """Write an MCP server to a file that only this user can read, replacing an older entry with that name.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Files that only this user may read, and that are never there by half."""
+"""Files that only this user can read, and that are replaced atomically."""
 
 from __future__ import annotations
 
@@ -8,26 +8,28 @@ from pathlib import Path
 
 
 def replace_file(path: Path, content: bytes, *, mode: int | None = None, is_synced: bool = False) -> None:
-    """Write a file as a whole: whoever reads it meanwhile has the old one. Directories that are missing are made.
+    """Replace a file atomically: readers see the old or the new content. Missing directories are created.
 
     Parameters
     ----------
     path : Path
         The file. A link is replaced, not followed.
     content : bytes
-        What it is to have.
+        The new content.
     mode : int, optional
         Its permissions; by default, those of a file for this user only.
     is_synced : bool
-        Whether it has to be on the disk, so that a machine which loses its power keeps the old one or the new one.
+        Whether to sync it to the disk, so that the old or the new content survives a power cut.
 
     Raises
     ------
     OSError
-        If it cannot be written; it is as it was.
+        If it cannot be written. It is unchanged.
     """
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    descriptor, draft = tempfile.mkstemp(dir=path.parent, prefix=".jupyter-agentbox-")  # made for this user only
+    descriptor, draft = tempfile.mkstemp(
+        dir=path.parent, prefix=".jupyter-agentbox-"
+    )  # created readable only by this user
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(content)

@@ -1,4 +1,4 @@
-"""``jupyter agentbox servers``: signs in to MCP servers of a running Jupyter server, and out, from a terminal."""
+"""``jupyter agentbox servers``: signs in to and out of MCP servers of a running Jupyter server, in a terminal."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from jupyter_agentbox.headless.results import ExecutionError
 from jupyter_agentbox.headless.server_api import ServerAddress
 from jupyter_agentbox.headless.terminal_sign_in import TerminalSignIn, WayBackError
 
-#: The command, and what its help says.
-NAMES: Final = {"servers": "sign in to a remote MCP server of a running Jupyter server, and out"}
+#: The command, with its help.
+NAMES: Final = {"servers": "sign in to or out of a remote MCP server of a running Jupyter server"}
 
-#: Exit codes, as of the other commands.
+#: Exit codes, as in the other commands.
 OK: Final = 0
-#: Nobody is signed in, or out.
+#: Signing in or out failed.
 FAILED: Final = 1
 #: The command line is wrong, or no Jupyter server is found.
 USAGE: Final = 2
@@ -35,7 +35,7 @@ def main(argv: Sequence[str]) -> int:
     options = _parser().parse_args(argv)
     address = _address(options.server, options.token)
     if address is None:
-        return _fail("no Jupyter server of yours runs on this machine; see --server", USAGE)
+        return _fail("none of your Jupyter servers is running on this machine; see --server", USAGE)
     try:
         with asyncio.Runner() as runner:
             return _run(TerminalSignIn(address, options.name), runner, is_out=options.verb == "sign-out")
@@ -66,13 +66,13 @@ def _sign_in(sign_in: TerminalSignIn, runner: asyncio.Runner) -> int:
     while True:
         sys.stdout.write("Address: ")
         sys.stdout.flush()
-        line = sys.stdin.readline()  # beside the loop, in which Ctrl-C would have to wait for the end of the line
+        line = sys.stdin.readline()  # in a thread: in the event loop, Ctrl-C would wait for the end of the line
         if not line:
-            return _fail("no address was given", FAILED)
+            return _fail("no address was entered", FAILED)
         try:
             runner.run(sign_in.finish(begun, line))
         except WayBackError as error:
-            _show(f"{error}; try again, or press Ctrl-C.")
+            _show(f"{error}: try again, or press Ctrl-C.")
         else:
             _show("You are signed in: the tools of this server now act as you.")
             return OK
@@ -117,7 +117,7 @@ def _parser() -> argparse.ArgumentParser:
             "--server",
             metavar="URL",
             type=_url,
-            help="the Jupyter server (default: the one that you started last on this machine)",
+            help="the Jupyter server (default: your most recently started one on this machine)",
         )
         command.add_argument(
             "--token",

@@ -1,4 +1,4 @@
-"""The clock and the ids that the product runs on."""
+"""The system clock and random ids."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 
 class SystemClock:
-    """A `Clock` that tells the machine's time."""
+    """A `Clock` with the machine's time."""
 
     def now(self) -> datetime:
         """Return the present time in UTC."""
@@ -15,10 +15,10 @@ class SystemClock:
 
 
 class RandomIds:
-    """An `Ids` of almost 128 random bits each."""
+    """An `Ids` with almost 128 random bits per id."""
 
     def new(self) -> str:
-        """Return a new unguessable id, URL-safe, 22 characters; the first is no `-`, as of options and formulas."""
+        """Return a new unguessable, URL-safe id of 22 characters, the first of which is never `-`, as in an option."""
         while (id := secrets.token_urlsafe(16)).startswith("-"):
             pass
         return id

@@ -1,4 +1,4 @@
-"""Times as people give them on a command line."""
+"""Parsing of times as people write them on a command line."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ _UNITS: Final = {"d": "days", "h": "hours", "m": "minutes"}
 
 
 def parse_time(text: str, now: datetime) -> datetime:
-    """Return the time that a text names.
+    """Return the time that a text describes.
 
     Parameters
     ----------
     text : str
-        ``today``, ``yesterday``, how long ago (``7d``, ``12h``, ``30m``), or ISO 8601; without a zone, that of `now`.
+        ``today``, ``yesterday``, an age (``7d``, ``12h``, ``30m``), or ISO 8601; without a time zone, in that of `now`.
     now : datetime
         The present time, with time zone.
 
     Raises
     ------
     ValueError
-        It names none.
+        If it is not a time.
     """
     days = {"today": 0, "yesterday": 1}.get(text)
     if days is not None:
-        # By the calendar: the day before a change of clocks does not have 24 hours.
+        # By the calendar: a day on which the clocks change does not have 24 hours.
         midnight = (now.replace(tzinfo=None) - timedelta(days=days)).replace(hour=0, minute=0, second=0, microsecond=0)
         return midnight.astimezone()
     try:

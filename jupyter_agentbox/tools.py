@@ -4,11 +4,11 @@
 
     from jupyter_agentbox import tools
 
-    tools.shop.list_orders(status="open")          # waits until a person allowed it and the tool has run
+    tools.shop.list_orders(status="open")          # waits for a person's decision and the result
     await tools.shop.list_orders.aio(status="open")  # the same, without blocking the event loop
     tools.shop.list_orders.raw(status="open")      # the whole result, with all content blocks
-    tools["my-server"]                             # by the name in the configuration
-    tools.reload()                                 # after a server's tools changed
+    tools["my-server"]                             # by its name in the configuration
+    tools.reload()                                 # after a server's tools have changed
 """
 
 import sys as _sys
@@ -23,7 +23,7 @@ from jupyter_agentbox.kernel.modules import MissingNameError as _MissingNameErro
 from jupyter_agentbox.kernel.modules import Servers as _Servers
 from jupyter_agentbox.kernel.modules import install as _install
 
-#: Python looks for submodules in packages only; there is no folder, the finder makes them.
+#: Python looks for submodules only in packages. There is no directory: the finder creates the submodules.
 __path__: list[str] = []
 
 _servers = _Servers(reserved=_OWN_NAMES)

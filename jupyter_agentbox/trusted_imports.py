@@ -1,9 +1,9 @@
-"""Imports that take no module from the work directory, for what we do in a kernel that no cell asked for.
+"""Imports that ignore the work directory, for code that the server runs in a kernel by itself.
 
-In a kernel the work directory stands on `sys.path`, before the installed packages. What a cell imports from there is
-the affair of its author. But the server has code of its own run in every kernel, also in one whose user has run nothing
-yet; if that took its modules from the work directory, whoever left a file there would run code. The server sends the
-source of this file ahead of such code (`in_kernel`), so it imports only what a kernel has loaded before its first cell.
+In a kernel, `sys.path` has the work directory before the installed packages. If a cell imports a module from there,
+its author is responsible. But the server runs code of its own in every kernel, even before the user has run anything.
+If that code imported modules from the work directory, anybody who left a file there could run code. The server sends
+the source of this file before such code (`in_kernel`), so this file imports only modules that every kernel has loaded.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from typing import Any
 
 
 class TrustedImports:
-    """A context in which this thread's imports take no module from the work directory.
+    """A context in which this thread imports no module from the work directory.
 
-    Other threads import as ever meanwhile, and `sys.path` stays as it is. What is loaded already is not looked up.
+    Other threads import as usual, and `sys.path` does not change. Modules that are already loaded are used as they are.
     """
 
     def __init__(self) -> None:
@@ -40,25 +40,25 @@ class TrustedImports:
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """Find a module as Python would without the work directory. One of a package is found by its package."""
+        """Find a module as Python would without the work directory. Submodules are found through their package."""
         if path is not None or get_ident() != self._thread:
             return None
         for finder in sys.meta_path:
             if finder is self or not hasattr(finder, "find_spec"):
                 continue
             found = finder.find_spec(name, self._path if finder is PathFinder else None, target)
-            # a finder of somebody else's may look at `sys.path` itself
+            # another package's finder may search `sys.path` itself
             if found is not None and self._is_spec_trusted(found):
                 return found
         raise ModuleNotFoundError(f"No module named {name!r} is installed", name=name)
 
     def check_origin(self, name: str) -> None:
-        """Make sure that a package, if it is loaded already, is the one that would be imported now.
+        """Check that a package, if already loaded, is the one that would be imported now.
 
         Raises
         ------
         ImportError
-            If it is another one, or is not there.
+            If it is a different one, or cannot be found.
         """
         spec, loaded = self.find_spec(name), sys.modules.get(name)
         wanted = spec.origin if spec is not None else None
@@ -68,12 +68,12 @@ class TrustedImports:
 
     def _is_spec_trusted(self, spec: ModuleSpec) -> bool:
         if not spec.has_location and not spec.submodule_search_locations:
-            return True  # built in, frozen, or made of nothing
+            return True  # built-in, frozen, or created without a file
         places = [spec.origin] if spec.has_location else list(spec.submodule_search_locations or ())
         return all(self._is_trusted(place) for place in places)
 
     def _is_trusted(self, place: Any) -> bool:
-        """Say whether a place is out of the work directory, or belongs to an environment that lies in it."""
+        """Return whether a path is outside the work directory, or belongs to an environment inside it."""
         if not isinstance(place, str) or not os.path.isabs(place):
             return False
         real = _real(place)
@@ -87,12 +87,12 @@ class TrustedImports:
 
 
 def in_kernel(statements: str) -> str:
-    """Return code for a kernel that runs statements with trusted imports, and leaves no name behind.
+    """Return code for a kernel that runs statements with trusted imports and leaves no names behind.
 
     Parameters
     ----------
     statements : str
-        Python; ``get_ipython`` is there.
+        Python code, which can use ``get_ipython``.
     """
     with open(__file__, encoding="utf-8") as file:
         source = file.read()
@@ -103,18 +103,18 @@ def in_kernel(statements: str) -> str:
 
 
 def _work_directories() -> frozenset[str]:
-    """Return where this process works, where it was started, and what `PYTHONPATH` names relative to that."""
+    """Return the current directory, the one at the start, and the entries of `PYTHONPATH` relative to it."""
     shell = getattr(sys.modules.get("IPython"), "get_ipython", _nothing)()
     start = getattr(shell, "starting_dir", None)
     places = [start] if isinstance(start, str) else []
-    with suppress(OSError):  # it was removed, so nothing is imported from there
+    with suppress(OSError):  # it was removed, so nothing can be imported from there
         places.append(os.getcwd())
     relative = [one for one in os.environ.get("PYTHONPATH", "").split(os.pathsep) if not os.path.isabs(one)]
     return frozenset(_real(os.path.join(place, one)) for place in places for one in ["", *relative])
 
 
 def _installed() -> frozenset[str]:
-    """Return the directories of the standard library and of installed packages, with those of editable ones."""
+    """Return the directories of the standard library and of installed packages, including editable ones."""
     sites = frozenset(_real(one) for one in _site_directories())
     library = os.path.dirname(_real(os.__file__))
     return sites | {library} | frozenset(path for site in sites for path in _editable(site))
@@ -129,7 +129,7 @@ def _site_directories() -> Iterator[str]:
 
 
 def _editable(site: str) -> Iterator[str]:
-    """Yield the paths that `.pth` files name: https://docs.python.org/3/library/site.html."""
+    """Yield the paths in `.pth` files: https://docs.python.org/3/library/site.html."""
     try:
         names = [name for name in os.listdir(site) if name.endswith(".pth")]
     except OSError:

@@ -49,7 +49,7 @@ def test_a_server_extension_that_is_off_or_not_configured_is_a_problem(config: P
     enable(config, is_enabled=False)
     assert (doctor.server_extension().state, "disabled" in doctor.server_extension().text) == ("problem", True)
     (config / "jupyter_server_config.d" / "jupyter_agentbox.json").write_text("{")
-    assert doctor.server_extension().text == "no configuration enables it"
+    assert doctor.server_extension().text == "not enabled by any configuration file"
 
 
 @pytest.mark.parametrize(

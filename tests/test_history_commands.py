@@ -199,9 +199,9 @@ def trail(*events: str) -> list[str]:
 @pytest.mark.parametrize(
     ("lines", "code", "told"),
     [
-        (trail("started", "stopped"), 0, "Whole c1: 2 records; stopped in order\n"),
+        (trail("started", "stopped"), 0, "Whole c1: 2 records; stopped properly\n"),
         (trail("started"), 0, "Whole c1: 1 record; the server is still running, or was killed\n"),
-        (trail("started", "asked", "stopped")[::2], 1, "INCOMPLETE c1: 2 records to 3, missing: 2; stopped in order\n"),
+        (trail("started", "asked", "stopped")[::2], 1, "INCOMPLETE c1: 2 records to 3, missing: 2; stopped properly\n"),
         (
             [line.replace("asked", "ended") for line in trail("started", "asked")],
             1,
@@ -210,7 +210,7 @@ def trail(*events: str) -> list[str]:
         (
             [*trail("started", "stopped"), "a line\n"],
             1,
-            "Whole c1: 2 records; stopped in order\n1 line is not a record.\n",
+            "Whole c1: 2 records; stopped properly\n1 line is not a record.\n",
         ),
         (
             [Link().then({"chain": "c1\nWhole c2: 9 records\x1b[2J", "event": "started"})[1].decode()],

@@ -132,7 +132,7 @@ async def test_the_address_of_the_login_page_that_stood_in_the_way_counts_as_wel
 async def test_what_leads_elsewhere_is_not_followed_and_asked_for_again(run: Any, remote: OAuthServer) -> None:
     lines = ["", "https://elsewhere.example/?state=x&code=y", "http://["]
     code, shown = await run("sign-in", "remote", paste=lambda _: "".join(f"{line}\n" for line in lines))
-    assert (code, shown.count("try again"), "no address was given" in shown) == (1, len(lines), True), shown
+    assert (code, shown.count("try again"), "no address was entered" in shown) == (1, len(lines), True), shown
     assert remote.issued == []
 
 
@@ -162,7 +162,7 @@ def test_without_a_jupyter_server_it_says_so(
 ) -> None:
     monkeypatch.setenv("JUPYTER_RUNTIME_DIR", str(tmp_path))
     assert cli.main(["servers", "sign-out", "remote"]) == 2
-    assert "no Jupyter server of yours runs" in capsys.readouterr().err
+    assert "none of your Jupyter servers is running" in capsys.readouterr().err
 
 
 def test_ctrl_c_gives_up_and_waits_for_no_line() -> None:

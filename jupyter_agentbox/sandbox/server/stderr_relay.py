@@ -104,5 +104,5 @@ def _write(lines: Iterator[str]) -> None:
 def _columns(stream: TextIO) -> int | None:
     try:
         return os.get_terminal_size(stream.fileno()).columns if stream.isatty() else None
-    except (OSError, ValueError):  # it is none of the operating system
+    except (OSError, ValueError):  # it is not a file of the operating system
         return None
