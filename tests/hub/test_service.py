@@ -197,7 +197,7 @@ def test_a_notebook_calls_a_central_tool_that_another_user_allows(demo: DemoHub,
     assert (request["asked_by"], request["call"]["arguments"]) == ("ada", {"order_id": 1210})
     ada, bob = Browser(demo, "ada"), Browser(demo, "bob")
     assert request["id"] in bob.inbox
-    assert "waits for 1 of shop-keepers" in ada.inbox
+    assert "waits for 1 approval by shop-keepers" in ada.inbox
 
     own = ada.decide(request)
     in_body = ada.decide(request, reviewer="bob")
