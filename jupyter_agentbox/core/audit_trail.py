@@ -207,7 +207,7 @@ def request_fields(request: ApprovalRequest, arguments: ArgumentsKept, redaction
     """
     call_digest, runs = request.call.digest, request.effective_call.digest
     if arguments is not ArgumentsKept.FULL:
-        request = redaction.request(request)
+        request = _redacted(request, redaction)
     call, origin, evaluation, outcome = request.call, request.call.origin, request.evaluation, request.outcome
     decision = request.decision
     said: JsonObject = {}
@@ -243,6 +243,20 @@ def request_fields(request: ApprovalRequest, arguments: ArgumentsKept, redaction
         "decision": None if decision is None else _decision(decision),
         "outcome": None if outcome is None else {**outcome_to_json(outcome), "error": outcome.error[:_LONGEST_TEXT]},
     }
+
+
+def _redacted(request: ApprovalRequest, redaction: Redaction) -> ApprovalRequest:
+    """Return a request without secrets, but with its long arguments, since a record contains only their size."""
+    call, decision = request.call, request.decision
+    secrets = redaction.secrets(call.arguments)
+    edited = None if decision is None else decision.arguments
+    if decision is not None and edited is not None and is_long(edited):
+        short = replace(request, decision=replace(decision, arguments=None))
+        kept = redaction.answer(short, secrets | redaction.secrets(edited))
+        kept = replace(kept, decision=replace(kept.decision or decision, arguments=edited))
+    else:
+        kept = redaction.answer(request, secrets)
+    return kept if is_long(call.arguments) else replace(kept, call=redaction.call(call)[0])
 
 
 def _decision(decision: Decision) -> JsonObject:

@@ -68,9 +68,10 @@ _NAMES: Final = "|".join(
 _PROGRAM: Final = re.compile(rf"(?<![\w.-])({_NAMES})(?=[ \t])")
 _GAP: Final = re.compile(r"(?:[ \t]|\\\r?\n){1,200}")
 _BARE: Final = re.compile(r"""(?:[^\s"'|;&\\]|\\[^"'\r\n]){1,4000}""")
-#: A word that is quoted, or whose end is quoted: ``'x y'``, ``-p'x y'``, ``ada:"x y"``.
+#: A word that is quoted, or whose end is quoted: ``'x y'``, ``-p'x y'``, ``ada:"x y"``. It ends at a quote that no
+#: backslash precedes, or, if there is none, at any such quote; see `_VALUE` in `redaction`.
 _QUOTED: Final = re.compile(
-    r"""(?P<front>[^\s"'|;&\\]{0,200})(?P<quote>\\?["'])(?P<inside>(?:(?!(?P=quote))(?:\\.|[^\n])){0,2000}?)(?P=quote)"""
+    r"""(?P<front>[^\s"'|;&\\]{0,200})(?P<quote>\\?["'])(?P<inside>(?:(?!(?P=quote))(?:\\.|[^\\\n])){0,2000}?|(?:(?!(?P=quote))[^\n]){0,2000}?)(?P=quote)"""
 )
 #: A quote that starts or ends a string, as opposed to an apostrophe within a word.
 _QUOTE: Final = re.compile(r"""(?!(?<=\w)'\w)\\?["']""")

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from fnmatch import fnmatchcase
+from fnmatch import translate
 from itertools import pairwise
 from typing import Final
 
@@ -43,23 +43,31 @@ SECRET_NAMES: Final = (
 
 #: Minimum length of a secret that is searched for in other texts: shorter ones would be found everywhere.
 _SHORTEST: Final = 4
+#: Maximum number of secrets of a call that are searched for in its other texts. If there are more, each of these texts
+#: is redacted entirely: the search would take too long.
+_MOST_SECRETS: Final = 100
 
 _WORDS: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
-#: Tokens with known formats, PEM keys and JSON Web Tokens.
+#: Tokens with known formats, and PEM keys.
 _TOKENS: Final = re.compile(
     r"\b(?:sk-[\w-]{16,}|gh[pousr]_\w{20,}|github_pat_\w{20,}|glpat-[\w-]{16,}|xox[abeprs]-[\w-]{10,}|AKIA[0-9A-Z]{16}"
-    r"|AIza[\w-]{30,}|hf_\w{20,}|npm_\w{30,}|eyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*)"
+    r"|AIza[\w-]{30,}|hf_\w{20,}|npm_\w{30,})"
     r"|-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----.*?(?:-----END [A-Z ]{0,30}PRIVATE KEY-----|\Z)",
     re.DOTALL,
 )
+#: A JSON Web Token. Each word is read from its start, and only once, so that the time taken is linear.
+_WEB_TOKEN: Final = re.compile(r"(?<![\w-])((?:(?!\beyJ)[\w-])*+)eyJ[\w-]{8,}+\.[\w-]{8,}+\.[\w-]*+")
 _SCHEMES: Final = re.compile(r"(?:bearer|basic|token)[ \t]", re.IGNORECASE)
 _SCHEME: Final = re.compile(r"\b((?:bearer|basic|token)[ \t]+)[\w.~+/=-]{8,}", re.IGNORECASE)
 #: The password in a URL.
 _IN_ADDRESS: Final = re.compile(r"(://[^\s:/@]{0,200}:)[^\s/\"']{1,500}(?=@)")
+_SCHEME_NAME: Final = r"(?:basic|bearer|digest|token|negotiate|ntlm|hawk|dpop|oauth|api-?key|aws4-[\w-]{1,20})"
+#: An authentication scheme before its redacted value: ``Authorization: Digest [redacted]``.
+_BEFORE_SECRET: Final = re.compile(rf"{_SCHEME_NAME} {re.escape(REDACTED)}", re.IGNORECASE)
 #: The start of a header whose entire value is secret: on a line of its own, or quoted, as in commands.
 _HEADER: Final = re.compile(
     r"""(?:^|(?<=^[<>][ ])|(?P<quote>\\?["']))(?P<name>(?:proxy-)?authorization|(?:set-)?cookie)[ \t]{0,4}:[ \t]{0,4}"""
-    r"""(?P<scheme>(?:basic|bearer|digest|token|negotiate|ntlm|hawk|dpop|oauth|api-?key|aws4-[\w-]{1,20})[ \t]{1,4})?"""
+    rf"""(?P<scheme>{_SCHEME_NAME}[ \t]{{1,4}})?"""
     r"""(?P<value>(?(quote)(?:(?!(?P=quote))[^\r\n])+|[^\r\n]+))""",
     re.IGNORECASE | re.MULTILINE,
 )
@@ -69,9 +77,11 @@ _NAMED: Final = re.compile(r"""(?<![\w-])-{0,2}([A-Za-z_][\w-]{0,100})\\?["']?\]
 #: A command option, before the word that is its value.
 _OPTION: Final = re.compile(r"""(?<![\w-])--?([A-Za-z][\w-]{0,100})(?:[ \t]{1,4}|\\?["'],[ \t]{0,4})(?!-)""")
 _OPTION_ALONE: Final = re.compile(r"--?([A-Za-z][\w-]{0,100})")
+#: A quoted value ends at a quote that no backslash precedes, or, if there is none, at any such quote. There is only one
+#: way to read a backslash at a time; otherwise, the time taken would be exponential.
 _VALUE: Final = re.compile(
     r"""[A-Za-z]{0,2}(?P<long>\"{3}|'{3})(?s:(?!(?P=long)).){0,10000}?(?P=long)"""
-    r"""|[A-Za-z]{0,2}(?P<short>\\?["'])(?:(?!(?P=short))(?:\\.|[^\n])){0,10000}?(?P=short)"""
+    r"""|[A-Za-z]{0,2}(?P<short>\\?["'])(?:(?:(?!(?P=short))(?:\\.|[^\\\n])){0,10000}?|(?:(?!(?P=short))[^\n]){0,10000}?)(?P=short)"""
     r"""|[^\s"'`,;()\[\]{}&<>\\]{4,}""",
 )
 
@@ -90,7 +100,8 @@ class Redaction:
     """
 
     def __init__(self, names: Iterable[str] = SECRET_NAMES) -> None:
-        self._patterns = tuple(name.lower() for name in names)
+        patterns = tuple(name.lower() for name in names)
+        self._names = re.compile("|".join(map(translate, patterns))) if patterns else None
         self._known: dict[str, bool] = {}
 
     def is_secret(self, name: str) -> bool:
@@ -99,7 +110,7 @@ class Redaction:
         if known is None:
             plain = name if name.isascii() else _without_disguise(name)
             words = _WORDS.sub("_", plain).replace("-", "_").replace(" ", "_").lower()
-            known = any(fnmatchcase(words, pattern) for pattern in self._patterns)
+            known = self._names is not None and self._names.match(words) is not None
             if len(self._known) < 10_000 and len(name) < 200:
                 self._known[name] = known
         return known
@@ -112,9 +123,9 @@ class Redaction:
 
     def call(self, call: ToolCall) -> tuple[ToolCall, frozenset[str]]:
         """Return the redacted call, with its original digest, and the secrets that it contained."""
-        if not self._patterns:
-            return call, frozenset()
-        secrets = self._secrets(call.arguments)
+        secrets = self.secrets(call.arguments)
+        if self._names is None:
+            return call, secrets
         arguments = self._arguments(call.arguments, secrets)
         if arguments is call.arguments:
             return call, secrets
@@ -132,12 +143,12 @@ class Redaction:
         """
         decision, outcome = request.decision, request.outcome
         says_something = decision or request.votes or (outcome and (outcome.error or outcome.questions))
-        if not self._patterns or not says_something:
+        if self._names is None or not says_something:
             return request
         if decision is not None:
             edited = decision.arguments
             if edited is not None:
-                secrets = secrets | self._secrets(edited)
+                secrets = secrets | self.secrets(edited)
                 kept = self._arguments(edited, secrets)
                 if kept is not edited:
                     digest = request.effective_call.digest
@@ -208,11 +219,17 @@ class Redaction:
         )
         return replace(record, message=self.text(record.message), content=content)
 
-    def text(self, text: str, secrets: Iterable[str] = ()) -> str:
+    def text(self, text: str, secrets: Collection[str] = ()) -> str:
         """Return a text without these secrets, and without anything that looks like one."""
-        if not text or not self._patterns:
+        return self._text(text, _longest_first(secrets))
+
+    def _text(self, text: str, secrets: Sequence[str]) -> str:
+        """Return a text without secrets, given those that are known, longest first."""
+        if not text or self._names is None:
             return text
-        for secret in sorted(secrets, key=len, reverse=True):
+        if len(secrets) > _MOST_SECRETS:
+            return REDACTED
+        for secret in secrets:
             text = text.replace(secret, REDACTED)
         if ":" in text or "=" in text:
             text = _IN_ADDRESS.sub(rf"\1{REDACTED}", text)
@@ -221,6 +238,8 @@ class Redaction:
         if "-" in text:
             text = self._without_values(_OPTION, text)
             text = self._without_words(text)
+        if "eyJ" in text:
+            text = _WEB_TOKEN.sub(rf"\1{REDACTED}", text)
         return _SCHEME.sub(rf"\1{REDACTED}", _TOKENS.sub(REDACTED, text))
 
     def _without_values(self, named: re.Pattern[str], text: str) -> str:
@@ -231,10 +250,8 @@ class Redaction:
             if found.start() < place or not self.is_secret(found[1]):
                 continue
             value = _VALUE.match(text, found.end())
-            if value is None or REDACTED[1:-1] in value[0] or _SCHEMES.match(text, value.start()):
+            if value is None or _SCHEMES.match(text, value.start()) or _BEFORE_SECRET.match(text, value.start()):
                 continue  # `Authorization: Bearer …`: what follows is redacted separately
-            if text.startswith(f" {REDACTED}", value.end()):
-                continue  # `Authorization: Digest [redacted]`
             quote = value["long"] or value["short"] or ""
             pieces += [text[place : value.start()], quote, REDACTED, quote]
             place = value.end()
@@ -266,7 +283,10 @@ class Redaction:
             kept[place] = kept[place][:start] + REDACTED
         return list(kept)
 
-    def _secrets(self, arguments: Mapping[str, JsonValue]) -> frozenset[str]:
+    def secrets(self, arguments: Mapping[str, JsonValue]) -> frozenset[str]:
+        """Return the values of secret names in a call's arguments, as texts to be searched for elsewhere."""
+        if self._names is None:
+            return frozenset()
         found: set[str] = set()
         rest: list[tuple[bool, JsonValue]] = [(False, dict(arguments))]
         while rest:
@@ -297,12 +317,12 @@ class Redaction:
         return name == "value" and isinstance(named, str) and self.is_secret(named)
 
     def _arguments(self, arguments: Mapping[str, JsonValue], secrets: frozenset[str]) -> Mapping[str, JsonValue]:
-        kept = self._value(dict(arguments), secrets)
+        kept = self._value(dict(arguments), _longest_first(secrets))
         return arguments if kept == arguments or not isinstance(kept, dict) else kept
 
-    def _value(self, value: JsonValue, secrets: frozenset[str]) -> JsonValue:
+    def _value(self, value: JsonValue, secrets: Sequence[str]) -> JsonValue:
         if isinstance(value, str):
-            return self.text(value, secrets)
+            return self._text(value, secrets)
         if isinstance(value, list):
             kept = [self._value(item, secrets) for item in value]
             for place in self._values_of_options(value):
@@ -326,8 +346,15 @@ def _hidden(value: JsonValue) -> JsonValue:
     return value if value is None or isinstance(value, bool) or value in ("", [], {}) else REDACTED
 
 
-def _without_beginnings(text: str, secrets: Iterable[str]) -> str:
+def _longest_first(secrets: Iterable[str]) -> Sequence[str]:
+    """Return secrets in an order in which none is found within another one."""
+    return sorted(secrets, key=len, reverse=True)
+
+
+def _without_beginnings(text: str, secrets: Collection[str]) -> str:
     """Return a possibly truncated text without a partial secret at its end."""
+    if text == REDACTED:
+        return text
     for secret in secrets:
         for size in range(min(len(secret), len(text)), _SHORTEST - 1, -1):
             if text.endswith(secret[:size]):

@@ -253,7 +253,7 @@ class SqlApprovalStore(SqlStore):
         On return, a person's decision is on disk. Other changes survive this process and, a moment later, the machine.
         """
         known = self._asked.get(request.id)
-        kept = self._redaction.answer(request, known.secrets if known is not None else frozenset())
+        kept = await self._with_redacted_answer(request, known.secrets if known is not None else frozenset())
         values = progress_row(kept, owner=self._owner)
         values["sought"] = values.pop("id")
         values["old_status"] = status.value
@@ -293,6 +293,13 @@ class SqlApprovalStore(SqlStore):
         if not request.is_open:
             self._asked.pop(request.id, None)
         return written
+
+    async def _with_redacted_answer(self, request: ApprovalRequest, secrets: frozenset[str]) -> ApprovalRequest:
+        edited = None if request.decision is None else request.decision.arguments
+        if edited is not None and is_long(edited):
+            # In a thread, as in `add`.
+            return await asyncio.to_thread(self._redaction.answer, request, secrets)
+        return self._redaction.answer(request, secrets)
 
     def _has_all_votes(self, connection: Connection, request: ApprovalRequest) -> bool:
         """Whether a request has all votes of the stored one, which is locked until the transaction ends."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
@@ -196,3 +197,26 @@ def test_a_record_fits_into_a_datagram_whatever_is_said_in_it(fields: JsonObject
 def test_arguments_that_are_long_only_as_json_are_left_out() -> None:
     said = said_of(a_request(call=a_call(arguments={"note": "\U0001f512" * (LONG // 4)})))
     assert (said["arguments"], said["arguments_size"]) == (None, LONG + len('{"note":""}'))
+
+
+class ShortTexts(Redaction):
+    """Fails if it reads a long text."""
+
+    def _text(self, text: str, secrets: Sequence[str]) -> str:
+        assert len(text) < LONG
+        return super()._text(text, secrets)
+
+
+def test_long_arguments_are_not_read_because_a_record_has_only_their_size() -> None:
+    token = "another-secret"
+    request = a_request(call=a_call(arguments={"text": "x" * LONG, "password": "hunter2hunter2"}))
+    edited = {"text": "y" * LONG, "password": token}
+    decided = request.decide(a_decision(request, arguments=edited, reason=f"{token} is right, hunter2hunter2 is not"))
+
+    said = request_fields(decided, ArgumentsKept.REDACTED, ShortTexts())
+
+    assert (said["arguments"], said["edited_arguments"]) == (None, None)
+    assert said["edited_arguments_size"] == len(json.dumps(edited, separators=(",", ":")))
+    decision = said["decision"]
+    assert isinstance(decision, dict)
+    assert decision["reason"] == "[redacted] is right, [redacted] is not"

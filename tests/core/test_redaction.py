@@ -54,6 +54,7 @@ def test_other_names_are_not(name: str) -> None:
         ({"argv": ["mysql", "-u", "ada", f"-p{KEY}"]}, {"argv": ["mysql", "-u", "ada", f"-p{REDACTED}"]}),
         ({"args": ["--token", "--x", 7, "-pwd"]}, {"args": ["--token", "--x", 7, "-pwd"]}),
         ({"rows": [1, 2.5, True, None]}, {"rows": [1, 2.5, True, None]}),
+        ({"pins": {"token": KEY}, "text": f"x{KEY}"}, {"pins": {"token": REDACTED}, "text": f"x{REDACTED}"}),
     ],
 )
 def test_values_of_such_names_are_redacted_wherever_they_are(arguments: Any, kept: Any) -> None:
@@ -83,6 +84,14 @@ def test_values_of_such_names_are_redacted_wherever_they_are(arguments: Any, kep
         (f'password = """{KEY}\nx"""', f'password = """{REDACTED}"""'),
         (f"password = rb'{KEY}'", f"password = '{REDACTED}'"),
         (f"password = '{KEY}\\'{KEY}'", f"password = '{REDACTED}'"),
+        (rf"password = '{KEY}\' # Windows", f"password = '{REDACTED}' # Windows"),
+        ("password='redacted-hunter2'", f"password='{REDACTED}'"),
+        (f"password={KEY}-redacted", f"password={REDACTED}"),
+        (f"password={KEY} token={REDACTED}", f"password={REDACTED} token={REDACTED}"),
+        (f"password='{KEY}' {REDACTED}", f"password='{REDACTED}' {REDACTED}"),
+        (f"password={KEY} {REDACTED}", f"password={REDACTED} {REDACTED}"),
+        ("x-eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2ln y", f"x-{REDACTED} y"),
+        ("eyJhbGciOiJIUzI1NiJ9 is only a header", "eyJhbGciOiJIUzI1NiJ9 is only a header"),
         (f"Authorization: Bearer {KEY}", f"Authorization: Bearer {REDACTED}"),
         (f"https://ada:{KEY}@example.org/x", f"https://ada:{REDACTED}@example.org/x"),
         (f"https://ada:p@{KEY}@example.org/x", f"https://ada:{REDACTED}@example.org/x"),
@@ -176,9 +185,31 @@ def test_names_can_be_chosen() -> None:
     assert call.arguments == {"iban": REDACTED, "card_pin": REDACTED, "token": "open"}
 
 
-def test_a_very_long_text_is_read_in_linear_time() -> None:
-    for text in ("a" * 1_000_000, "a=" * 300_000, 'token="' * 100_000, "-----BEGIN PRIVATE KEY-----" * 20_000):
-        REDACTION.text(text)
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("a" * 1_000_000, "a=" * 300_000, 'token="' * 100_000, "-----BEGIN PRIVATE KEY-----" * 20_000),
+        "eyJaaaaaaaa-" * 100_000,
+        'password="' + r"\a" * 5_000,
+        'curl -u "' + r"\a" * 5_000,
+    ],
+    ids=lambda text: text[:12],
+)
+def test_a_very_long_text_is_read_in_linear_time(text: str) -> None:
+    REDACTION.text(text)
+
+
+def test_with_very_many_secrets_every_other_text_is_redacted_entirely() -> None:
+    tokens = [{"token": f"secret-{number}"} for number in range(5_000)]
+    call, secrets = REDACTION.call(a_call(arguments={"tokens": tokens, "notes": ["secret-7", "fine", ""] * 5_000}))
+
+    assert call.arguments["notes"] == [REDACTED, REDACTED, ""] * 5_000
+    request = a_request(call=a_call(arguments={"token": KEY}))
+    running = request.decide(a_decision(request)).with_outcome(Outcome(state=OutcomeState.RUNNING))
+    failed = running.with_outcome(Outcome(state=OutcomeState.FAILED, error="secret-7 was refused"))
+    outcome = REDACTION.answer(failed, secrets).outcome
+    assert outcome is not None
+    assert outcome.error == REDACTED
 
 
 def test_very_long_names_are_known_and_not_remembered() -> None:

@@ -59,10 +59,8 @@ class RecordedStore:
         """
         if request.status is Status.APPROVED and request.is_open:
             return await self._let_run(request, lambda: self._store.add(request))
-        is_kept = await self._store.add(request)
-        if is_kept:
-            self._note(_FIRST_EVENTS.get(request.status, AuditEvent.DECIDED), request)
-        return is_kept
+        event = _FIRST_EVENTS.get(request.status, AuditEvent.DECIDED)
+        return await self._write_and_note(event, request, lambda: self._store.add(request))
 
     async def replace_if(
         self, request: ApprovalRequest, *, status: Status, outcome: OutcomeState | None, grant: Grant | None = None
@@ -81,10 +79,7 @@ class RecordedStore:
 
         if status is Status.PENDING and request.status is Status.APPROVED:
             return await self._let_run(request, write)
-        is_written = await write()
-        if is_written:
-            self._note(event_of(request, status), request)
-        return is_written
+        return await self._write_and_note(event_of(request, status), request, write)
 
     async def _let_run(self, request: ApprovalRequest, write: Callable[[], Awaitable[bool]]) -> bool:
         trail = self._trail_for_running()
@@ -102,9 +97,16 @@ class RecordedStore:
                 trail.revoke(sequence, request, "the store did not take it")
         return is_written
 
-    def _note(self, event: AuditEvent, request: ApprovalRequest) -> None:
-        if (trail := self._trail()) is not None:
-            trail.note(event, request)
+    async def _write_and_note(
+        self, event: AuditEvent, request: ApprovalRequest, write: Callable[[], Awaitable[bool]]
+    ) -> bool:
+        before = self._trail()
+        fields = None if before is None else await before.fields(request)  # first: what is written is noted at once
+        is_written = await write()
+        trail = self._trail() if is_written else None
+        if trail is not None:
+            trail.note(event, fields if fields is not None and trail is before else await trail.fields(request))
+        return is_written
 
     def _note_grants(self, ids: Sequence[str], why: str) -> None:
         if (trail := self._trail()) is not None:

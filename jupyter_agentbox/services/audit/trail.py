@@ -15,7 +15,7 @@ from jupyter_agentbox.core.audit_trail import (
     record_time,
     request_fields,
 )
-from jupyter_agentbox.core.calls import JsonObject, JsonValue
+from jupyter_agentbox.core.calls import JsonObject, JsonValue, is_long
 from jupyter_agentbox.core.ports import Clock
 from jupyter_agentbox.core.redaction import Redaction
 from jupyter_agentbox.exceptions import AuditError
@@ -64,7 +64,7 @@ class AuditTrail:
         last_patience: float,
     ) -> None:
         self._deliveries = tuple(deliveries)
-        self._fields: JsonObject = {**whose, "chain": chain}
+        self._whose: JsonObject = {**whose, "chain": chain}
         self._clock = clock
         self._redaction = redaction
         self._when_down = when_down
@@ -84,9 +84,16 @@ class AuditTrail:
         self._add(AuditEvent.STOPPED, {})
         await asyncio.gather(*(delivery.aclose(self._last_patience) for delivery in self._deliveries))
 
-    def note(self, event: AuditEvent, request: ApprovalRequest) -> None:
-        """Record an event of a request."""
-        self._add(event, self._said_of(request))
+    async def fields(self, request: ApprovalRequest) -> JsonObject:
+        """Return a record's fields for a request."""
+        if _has_long_arguments(request):
+            # In a thread: reading millions of values would block the loop.
+            return await asyncio.to_thread(self._fields_of, request)
+        return self._fields_of(request)
+
+    def note(self, event: AuditEvent, fields: Mapping[str, JsonValue]) -> None:
+        """Record an event of a request, given the request's `fields`."""
+        self._add(event, fields)
 
     def note_grants(self, ids: Sequence[str], why: str) -> None:
         """Record that grants ended."""
@@ -100,7 +107,7 @@ class AuditTrail:
         AuditError
             A sink does not accept it, so it must not happen; that is recorded, too.
         """
-        sequence, receipts = self._add(event, self._said_of(request))
+        sequence, receipts = self._add(event, await self.fields(request))
         try:
             async with asyncio.timeout(self._patience):
                 await asyncio.gather(*(self._far_enough(receipt) for receipt in receipts))
@@ -122,10 +129,15 @@ class AuditTrail:
         future = receipt.delivered if self._when_down is WhenDown.DENY else receipt.kept
         return asyncio.shield(future)
 
-    def _said_of(self, request: ApprovalRequest) -> JsonObject:
+    def _fields_of(self, request: ApprovalRequest) -> JsonObject:
         return request_fields(request, self._arguments, self._redaction)
 
     def _add(self, event: AuditEvent, fields: Mapping[str, JsonValue]) -> tuple[int, Sequence[Receipt]]:
-        record = {**self._fields, **fields, "event": event.value, "time": record_time(self._clock.now())}
+        record = {**self._whose, **fields, "event": event.value, "time": record_time(self._clock.now())}
         self._link, line = self._link.then(record)
         return self._link.sequence, [delivery.put(line) for delivery in self._deliveries]
+
+
+def _has_long_arguments(request: ApprovalRequest) -> bool:
+    edited = None if request.decision is None else request.decision.arguments
+    return is_long(request.call.arguments) or (edited is not None and is_long(edited))
