@@ -77,7 +77,7 @@ def _show(options: argparse.Namespace) -> int:
 
 async def _each(url: str, query: AuditQuery, limit: int, write: Callable[[ApprovalRequest], str]) -> None:
     redaction = Redaction()
-    log = SqlAuditLog(url)
+    log = SqlAuditLog(url, must_exist=True)
     try:
         async for request in _records(log, query, limit):
             sys.stdout.write(write(redaction.request(request)))
@@ -137,7 +137,7 @@ def _query(options: argparse.Namespace) -> AuditQuery:
 
 def _verify(options: argparse.Namespace) -> int:
     known = Head.parse(options.head) if options.head is not None else None
-    log = SqlAuditLog(_database_url(options.database))
+    log = SqlAuditLog(_database_url(options.database), must_exist=True)
     found = asyncio.run(log.verify(known))
     if found.broken is not None:
         sys.stdout.write(visible(f"BROKEN at {found.broken}\n"))

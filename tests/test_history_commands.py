@@ -14,6 +14,7 @@ import pytest
 
 from jupyter_agentbox.cli import main
 from jupyter_agentbox.core.approvals import ApprovalRequest, Status
+from jupyter_agentbox.core.audit import GENESIS
 from jupyter_agentbox.core.audit_trail import Link
 from jupyter_agentbox.storage.approvals import SqlApprovalStore, sqlite_url
 from jupyter_agentbox.testing import FakeClock
@@ -39,7 +40,7 @@ def run(capsys: pytest.CaptureFixture[str], *argv: str) -> tuple[int, str, str]:
     return code, captured.out, captured.err
 
 
-def change(path: Path, statement: str, values: Sequence[str] = ()) -> None:
+def change(path: Path, statement: str, values: Sequence[object] = ()) -> None:
     with closing(sqlite3.connect(path)) as database, database:
         database.execute(statement, values)
 
@@ -143,6 +144,7 @@ def test_an_intact_record_is_0_and_its_head_can_be_checked_later(
     assert code == 0
     assert "Intact: 2 records in the entries 1 to 2." in out
     head = out.partition("Head: ")[2].split()[0]
+    assert run(capsys, "audit", "verify", "--database", str(database), "--head", f"0:{GENESIS}")[0] == 0
 
     kept(database, a_request("r3"))
     code, out, _ = run(capsys, "audit", "verify", "--database", str(database), "--head", head)
@@ -175,7 +177,13 @@ def test_what_a_changed_record_says_steers_no_terminal(database: Path, capsys: p
 
 
 @pytest.mark.parametrize(
-    "options", [["--database", "missing.sqlite"], ["--head", "12"], ["--database", "mysql://nothing/here"]]
+    "options",
+    [
+        ["--database", "missing.sqlite"],
+        ["--head", "12"],
+        ["--head", "0:" + 64 * "a"],
+        ["--database", "mysql://nothing/here"],
+    ],
 )
 def test_what_cannot_be_checked_is_2(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], options: list[str]
@@ -186,6 +194,43 @@ def test_what_cannot_be_checked_is_2(
 
     assert code == 2
     assert err.startswith("jupyter agentbox: ")
+
+
+@pytest.mark.parametrize("command", [["audit", "verify"], ["history"]])
+def test_what_is_no_store_is_2_and_is_not_made_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], command: list[str]
+) -> None:
+    empty, other = tmp_path / "empty.sqlite", tmp_path / "other.sqlite"
+    empty.touch()
+    change(other, "CREATE TABLE bookmarks (url TEXT)")
+    before = other.read_bytes()
+
+    for path in (tmp_path / "missing" / "missing.sqlite", empty, other):
+        code, out, err = run(capsys, *command, "--database", sqlite_url(str(path)))
+        assert (code, out, str(path) in err) == (2, "", True)
+
+    assert sorted(tmp_path.iterdir()) == [empty, other]
+    assert (empty.read_bytes(), other.read_bytes()) == (b"", before)
+
+
+def test_a_damaged_version_of_the_schema_is_2(database: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    change(database, "UPDATE agentbox_schema SET version = 'x'")
+
+    code, _, err = run(capsys, "audit", "verify", "--database", str(database))
+
+    assert (code, "damaged: its schema's version is 'x'" in err) == (2, True)
+
+
+@pytest.mark.parametrize("damaged", ["yesterday", 9e18, b"x"])
+def test_a_record_whose_time_was_changed_does_not_hide_the_others(
+    database: Path, capsys: pytest.CaptureFixture[str], damaged: object
+) -> None:
+    change(database, "UPDATE agentbox_approvals SET created_at = ? WHERE id = 'r1'", [damaged])
+
+    code, out, _ = run(capsys, "history", "--json", "--database", str(database))
+    assert (code, [json.loads(line)["id"] for line in out.splitlines()]) == (0, ["r2"])
+    code, out, _ = run(capsys, "audit", "verify", "--database", str(database))
+    assert (code, out.startswith("BROKEN at entry 1")) == (1, True)
 
 
 def trail(*events: str) -> list[str]:

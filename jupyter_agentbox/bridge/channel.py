@@ -62,6 +62,8 @@ _LARGE: Final = 100_000
 _FULL: Final = 8_000_000
 #: Index of a message's content among its parts: after the signature and three headers.
 _CONTENT: Final = 4
+#: Those headers' indexes. They are parsed, too.
+_HEADERS: Final = slice(1, _CONTENT)
 #: Maximum length of a comm id that is answered, in bytes.
 _LONGEST_TOPIC: Final = 200
 #: How many replies on the control channel are dropped after each message.
@@ -218,7 +220,7 @@ class ZmqKernelChannel:
         try:
             _, parts = self._session.feed_identities(list(frames))
             content = cast(bytes, parts[_CONTENT])
-            values = check_size(sum(map(len, frames)), content)
+            values = check_size(sum(map(len, frames)), content, cast(Sequence[bytes], parts[_HEADERS]))
             message = self._session.deserialize(parts)
             kind, content_read = message["msg_type"], message["content"]
         except TooLargeError as error:
@@ -286,8 +288,17 @@ class ZmqKernelChannel:
             await self._control.recv_multipart()
 
 
-def check_size(size: int, content: bytes) -> int:
-    """Return the number of values in a message's content, given the message's size in bytes.
+def check_size(size: int, content: bytes, headers: Sequence[bytes] = ()) -> int:
+    """Return the number of values in a message.
+
+    Parameters
+    ----------
+    size : int
+        The message's size in bytes.
+    content : bytes
+        Its content, as JSON.
+    headers : sequence of bytes
+        Its other parts that are parsed, as JSON.
 
     Raises
     ------
@@ -296,7 +307,7 @@ def check_size(size: int, content: bytes) -> int:
     """
     if size > MAX_MESSAGE:
         raise TooLargeError(f"a message of {size:,} bytes; at most {MAX_MESSAGE:,} are allowed", id=head_id(content))
-    values = count_values(content)
+    values = sum(map(count_values, (content, *headers)))
     if values > MAX_VALUES:
         raise TooLargeError(f"a message of {values:,} values; at most {MAX_VALUES:,} are allowed", id=head_id(content))
     return values

@@ -114,10 +114,10 @@ class Head:
         ------
         ValueError
         """
-        found = re.fullmatch("([0-9]{1,18}):([0-9a-f]{64})", text.strip())
+        found = re.fullmatch(f"([1-9][0-9]{{0,17}}):([0-9a-f]{{64}})|(0):({GENESIS})", text.strip())
         if found is None:
             raise ValueError(f"{text!r:.100} is not a head: it looks like 1234:5f3c…, as `audit verify` prints it")
-        return cls(int(found[1]), found[2])
+        return cls(int(found[1]), found[2]) if found[1] else cls()
 
 
 def digest_of(values: Sequence[str | int | None]) -> str:

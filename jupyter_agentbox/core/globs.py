@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Callable
 from fnmatch import translate
 from functools import lru_cache
@@ -13,9 +14,13 @@ Matcher: TypeAlias = Callable[[str], bool]
 
 _RANGE: Final = re.compile(r"(.)-(.)", re.DOTALL)
 _WILD: Final = re.compile(r"[*?[]")
-#: A parent reference (``..``) in a path or URL, in encoded forms too: browsers and programs drop line breaks and tabs.
-_STEP_UP: Final = re.compile(r"(?:^|[/\\]|%2f|%5c)(?:\.|%2e){2}(?:[/\\;?#]|%2f|%5c|$)", re.IGNORECASE)
-_LEFT_OUT: Final = re.compile(r"[\t\r\n]|%0[9ad]", re.IGNORECASE)
+_SEPARATOR: Final = r"[/\\]|%2f|%5c|%c0%af"
+#: A parent reference (``..``) in a path or URL, in encoded forms too.
+_STEP_UP: Final = re.compile(rf"(?:^|{_SEPARATOR})(?:\.|%2e|%c0%ae){{2}}(?:{_SEPARATOR}|[;?#]|$)", re.IGNORECASE)
+#: Characters that browsers and programs drop, or at which they stop reading.
+_LEFT_OUT: Final = re.compile(r"[\0\t\r\n]|%0[09ad]", re.IGNORECASE)
+#: A percent sign that was encoded, perhaps several times.
+_PERCENT: Final = re.compile("%(?:25)+")
 
 
 def literal(text: str) -> str:
@@ -76,7 +81,9 @@ def careful_matcher_of(pattern: str) -> Matcher:
 
 
 def _steps_up(text: str) -> bool:
-    return _STEP_UP.search(_LEFT_OUT.sub("", text)) is not None
+    if not text.isascii():
+        text = unicodedata.normalize("NFKC", text)  # as file systems and servers may: `．．／` is `../`
+    return _STEP_UP.search(_LEFT_OUT.sub("", _PERCENT.sub("%", text))) is not None
 
 
 def _always(_text: str) -> bool:

@@ -54,6 +54,11 @@ def visible(text: str) -> str:
     return "".join(f"<U+{ord(char):04X}>" if _is_unseen(char) else char for char in lines)
 
 
+def encodable(text: str) -> str:
+    """Return the text with ``�`` for each half of a surrogate pair, which UTF-8 cannot encode."""
+    return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
 def one_line(text: str, limit: int = 200) -> str:
     """Return the text, visible, on one line and cut to `limit` characters."""
     line = " ".join(visible(text[: 4 * limit]).split())

@@ -13,9 +13,9 @@ def json_time(value: datetime | None) -> str | None:
 
 
 def time_from_json(value: object) -> datetime | None:
-    """Return a time in ISO 8601 with a time zone; ``None`` if the value is anything else."""
+    """Return a time in ISO 8601 with a time zone, in UTC; ``None`` if the value is anything else."""
     try:
         time = datetime.fromisoformat(value) if isinstance(value, str) else None
-    except ValueError:
+        return time.astimezone(UTC) if time is not None and time.tzinfo is not None else None
+    except (ValueError, OverflowError):  # the latter: in UTC, it is before the year 1 or after the year 9999
         return None
-    return time if time is not None and time.tzinfo is not None else None

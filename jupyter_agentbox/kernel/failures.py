@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from jupyter_agentbox.core.text import encodable
 from jupyter_agentbox.exceptions import (
     ERRORS_BY_CODE,
     AgentBoxError,
@@ -122,13 +123,16 @@ def not_taken(what: str) -> ToolCallInterruptedError:
 
 
 def error_of(failure: Failure) -> AgentBoxError:
-    """Rebuild the server's exception; an unknown code becomes an `AgentBoxError`."""
+    """Rebuild the server's exception; an unknown code becomes an `AgentBoxError`.
+
+    IPython cannot send a message with half of a surrogate pair: the cell would end without a word.
+    """
     cls = ERRORS_BY_CODE.get(failure.code, AgentBoxError)
     keywords: dict[str, Any] = {"request_id": failure.request_id}
     details = failure.details
     if issubclass(cls, ToolCallRejectedError):
-        keywords["reason"] = str(details.get("reason") or "")
+        keywords["reason"] = encodable(str(details.get("reason") or ""))
     if issubclass(cls, ToolArgumentsError):
         parameter = details.get("parameter")
         keywords["parameter"] = parameter if isinstance(parameter, str) else None
-    return cls(failure.message, **keywords)
+    return cls(encodable(failure.message), **keywords)

@@ -19,6 +19,7 @@ from uuid import uuid4
 from comm import create_comm
 
 from jupyter_agentbox.core.calls import JsonObject
+from jupyter_agentbox.core.text import encodable
 from jupyter_agentbox.protocol.messages import COMM_PREFIX, COMM_TARGET
 
 from .cells import Cell, Cells
@@ -101,12 +102,30 @@ class KernelTransport:
     def _send_iopub(self, kind: str, content: dict[str, Any], cell: Cell) -> None:
         kernel = self._kernel
         parent = dict(cell.parent) or None
-        kernel.session.send(kernel.iopub_socket, kind, content, parent=parent, ident=kind.encode())
+
+        def send(content: JsonObject) -> None:
+            kernel.session.send(kernel.iopub_socket, kind, content, parent=parent, ident=kind.encode())
+
+        try:
+            send(content)
+        except (TypeError, ValueError):  # text of an agent or a person may have half of a surrogate pair
+            send(_encodable(content))
 
     @staticmethod
     def _after_this_message(act: Callable[[], None]) -> None:
         # The kernel sends "idle" when the handler returns, before its loop runs what is scheduled here.
         asyncio.get_running_loop().call_soon(act)
+
+
+def _encodable(value: Any) -> Any:
+    """Return JSON that UTF-8 can encode."""
+    if isinstance(value, str):
+        return encodable(value)
+    if isinstance(value, list):
+        return [_encodable(item) for item in value]
+    if isinstance(value, dict):
+        return {_encodable(name): _encodable(item) for name, item in value.items()}
+    return value
 
 
 def flush_streams() -> None:

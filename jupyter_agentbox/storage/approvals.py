@@ -39,7 +39,7 @@ from .rows import (
     tool_row,
     with_arguments,
 )
-from .schema import approvals, arguments, tools
+from .schema import HAS_TIME, approvals, arguments, tools
 from .service_claim import ServiceClaim
 from .statements import execute
 from .store import SqlStore
@@ -414,7 +414,7 @@ class SqlApprovalStore(SqlStore):
 
     def _list_statement(self, query: ApprovalQuery) -> Select[Any]:
         columns = approvals.c
-        statement = select(*READ)
+        statement = select(*READ).where(HAS_TIME)
         if query.ids:
             statement = statement.where(columns.id.in_([text_key(id) for id in query.ids]))
         else:

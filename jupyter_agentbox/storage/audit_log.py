@@ -35,10 +35,15 @@ class SqlAuditLog:
         How long to wait for another process's lock, in seconds.
     tenant : str, optional
         The JupyterHub user to whom the database must belong; any other's is refused.
+    must_exist : bool
+        Whether to refuse a database that is not an approval store yet, instead of making it one.
     """
 
-    def __init__(self, url: str, *, busy_timeout: float = 5.0, tenant: str | None = None) -> None:
+    def __init__(
+        self, url: str, *, busy_timeout: float = 5.0, tenant: str | None = None, must_exist: bool = False
+    ) -> None:
         self._url = url
+        self._must_exist = must_exist
         self._tenant = tenant
         self._busy_timeout = busy_timeout
         self._tools = KnownTools()
@@ -114,4 +119,5 @@ class SqlAuditLog:
             busy_timeout=self._busy_timeout,
             on_connect=lambda _: None,
             tenant=self._tenant,
+            must_exist=self._must_exist,
         )

@@ -23,7 +23,7 @@ from jupyter_agentbox.core.pagination import Cursor, microseconds
 
 from .json_text import text_key
 from .rows import search_key
-from .schema import approvals
+from .schema import HAS_TIME, approvals
 
 #: Reads the requests of some rows; damaged ones are left out.
 Read: TypeAlias = Callable[[Sequence[Any]], Sequence[ApprovalRequest]]
@@ -108,7 +108,7 @@ def _rows(connection: Connection, keys: Sequence[Any], *conditions: ColumnElemen
 def _keys(query: AuditQuery, dialect: str) -> Select[Any]:
     """Return the statement for the positions of all records that match, newest first."""
     columns = approvals.c
-    statement = select(columns.id, columns.created_at).where(*_conditions(query, dialect))
+    statement = select(columns.id, columns.created_at).where(HAS_TIME, *_conditions(query, dialect))
     if query.since is not None:
         statement = statement.where(columns.created_at >= microseconds(query.since))
     if query.until is not None:

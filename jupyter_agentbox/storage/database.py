@@ -20,6 +20,7 @@ from jupyter_agentbox.exceptions import StorageError
 
 from .backfill import bring_up_to_date
 from .file_systems import shared_file_system
+from .schema import has_tables
 from .tenants import check_tenant
 
 log = logging.getLogger(__name__)
@@ -99,6 +100,8 @@ class Database:
         Whether new connections upgrade the tables; otherwise, that is left to others.
     guard : Guard or None
         Checks at the start of each write transaction whether this process may write.
+    must_exist : bool
+        Whether to refuse a database that is not an approval store yet, instead of making it one.
 
     Raises
     ------
@@ -123,9 +126,11 @@ class Database:
         tenant: str | None = None,
         brings_up_to_date: bool = True,
         guard: Guard | None = None,
+        must_exist: bool = False,
     ) -> None:
         self._brings_up_to_date = brings_up_to_date
         self._guard = guard
+        self._must_exist = must_exist
         self._url = _checked_url(url)
         self.path = _path_of(self._url)
         self.is_remote = is_remote(url)
@@ -224,13 +229,18 @@ class Database:
 
     def _connect(self) -> Connection:
         engine = self._engine = self._engine or self._make_engine()  # the next connection uses what this one found out
-        if self.path is not None:
+        if self.path is not None and self._must_exist:
+            if not self.path.is_file() or not self.path.stat().st_size:
+                raise StorageError(f"there is no approval store at `{self.path}`")
+        elif self.path is not None:
             _make_private(self.path)
         connection = engine.connect()
         try:
             self._file = self._identity()
             with self._transaction(connection, write=True):
                 self._check_schema(connection)
+                if self._must_exist and not has_tables(connection):
+                    raise StorageError(f"{self} has no tables of jupyter-agentbox")
                 if self._brings_up_to_date:
                     bring_up_to_date(connection)
                 if self._tenant is not None:

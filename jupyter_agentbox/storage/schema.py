@@ -6,10 +6,12 @@ is never edited. The `Table` objects describe the result of all steps, for build
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Final
 
 from sqlalchemy import BigInteger, Column, Connection, Index, Integer, LargeBinary, MetaData, Table, Text, inspect, text
 
+from jupyter_agentbox.core.pagination import microseconds
 from jupyter_agentbox.exceptions import StorageError
 
 #: Step n takes the database from version n - 1 to n. ``{blob}`` is the dialect's type of byte strings, ``{number}`` its
@@ -251,13 +253,19 @@ owners = Table(
 )
 
 
+#: Whether a request's `created_at` is a time: SQLite keeps values of any type, and someone may have changed it.
+HAS_TIME: Final = approvals.c.created_at.between(
+    microseconds(datetime.min.replace(tzinfo=UTC)), microseconds(datetime.max.replace(tzinfo=UTC))
+)
+
+
 def migrate(connection: Connection) -> int:
     """Bring the tables to `VERSION`, in the caller's transaction; return the version that they had.
 
     Raises
     ------
     StorageError
-        If a newer release wrote the database.
+        If a newer release wrote the database, or the version is damaged.
     """
     present = _version(connection)
     if present > VERSION:
@@ -279,7 +287,15 @@ def migrate(connection: Connection) -> int:
     return present
 
 
+def has_tables(connection: Connection) -> bool:
+    """Whether the database has been used as an approval store."""
+    return inspect(connection).has_table(schema.name)
+
+
 def _version(connection: Connection) -> int:
-    if not inspect(connection).has_table(schema.name):
+    if not has_tables(connection):
         return 0
-    return int(connection.execute(schema.select()).scalar_one())
+    version = connection.execute(schema.select()).scalar_one()
+    if not isinstance(version, int):  # in SQLite, a column may have values of any type
+        raise StorageError(f"the approval store is damaged: its schema's version is {version!r:.80}")
+    return version

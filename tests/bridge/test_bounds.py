@@ -129,6 +129,21 @@ async def test_a_message_that_is_too_large_is_answered_with_a_failure_and_the_li
     assert [one.data for one in kernel.received] == ["after"]
 
 
+@pytest.mark.parametrize("part", ["metadata", "parent_header"])
+async def test_the_values_of_all_parts_of_a_message_count(
+    kernel: HostileKernel, line: ZmqKernelChannel, part: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bridge, "MAX_VALUES", 200_000)
+    call = {"type": "call", "id": "c1"}
+    message = kernel.session.msg("comm_msg", {"data": call, "comm_id": COMM})
+    message[part] = {"values": [0] * 400_000}
+    kernel.iopub.send_multipart([f"comm-{COMM}".encode(), *kernel.session.serialize(message)])
+    async with asyncio.timeout(TIMEOUT):
+        answer = await kernel.answer()
+    assert (answer["type"], answer["id"]) == ("failure", "c1")
+    assert kernel.received == []
+
+
 async def test_a_part_that_no_message_may_have_ends_the_line_instead_of_taking_memory(
     kernel: HostileKernel, monkeypatch: pytest.MonkeyPatch
 ) -> None:

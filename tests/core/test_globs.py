@@ -59,6 +59,8 @@ def test_a_text_without_wildcards_is_its_own_pattern(text: str) -> None:
     "text",
     [
         *("/data/../etc", "/data/..", "/data/a/../../b", "\\data\\..\\x", "/data/%2e%2E/x", "/data/.%2e/x", "../data"),
+        *("/data/%252e%252e/x", "/data/..%25252fx", "/data/%c0%ae%c0%ae%c0%afx", "/data/..%00/x", "/data/..\0/x"),
+        *("/data/\uff0e\uff0e/x", "/data/..\uff0fx", "/data/\u2025/x"),
         *("/data/..%2fx", "/data%5c..\\x", "/data/.\t./x", "/data/%0a../x", "/data/..;/x"),
     ],
 )

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from jupyter_agentbox.core.text import counted, did_you_mean, fenced, one_line, visible
+from jupyter_agentbox.core.text import counted, did_you_mean, encodable, fenced, one_line, visible
 
 
 @pytest.mark.parametrize(
@@ -21,6 +21,12 @@ from jupyter_agentbox.core.text import counted, did_you_mean, fenced, one_line, 
 )
 def test_what_hides_or_reorders_is_spelled_out(text: str, shown: str) -> None:
     assert visible(text) == shown
+
+
+def test_half_of_a_surrogate_pair_is_replaced_and_nothing_else() -> None:
+    for text in ("plain", "Überschrift 🙂", "\ufeffmark"):
+        assert encodable(text) == text
+    assert encodable("half \ud83d, \ud83d\ude42") == "half \ufffd, 🙂"
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from jupyter_agentbox.exceptions import ERRORS_BY_CODE, AgentBoxError
+from jupyter_agentbox.exceptions import ERRORS_BY_CODE, AgentBoxError, ToolCallRejectedError
 from jupyter_agentbox.kernel.failures import error_of, explain_interrupt
 from jupyter_agentbox.protocol.messages import Failure
 
@@ -23,6 +23,13 @@ def test_details_that_are_no_text_are_dropped() -> None:
     error = error_of(Failure(id="1", code="invalid_arguments", message="", details={"parameter": 3}))
 
     assert error.parameter is None  # type: ignore[attr-defined]
+
+
+def test_an_error_has_only_text_that_can_be_sent() -> None:
+    failure = Failure(id="1", code="rejected", message="half \ud83d", details={"reason": "\ude00, \ud83d\ude00"})
+    error = error_of(failure)
+    assert isinstance(error, ToolCallRejectedError)
+    assert (str(error), error.reason) == ("half \ufffd", "\ufffd, \U0001f600")
 
 
 @pytest.mark.parametrize(

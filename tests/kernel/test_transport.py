@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from typing import Any
 
 import pytest
@@ -106,3 +107,20 @@ def test_output_goes_under_the_cell_that_it_belongs_to(kernel: Kernel, transport
     transport.publish("display_data", {"data": {}}, Cell(parent))
 
     assert kernel.session.sent == [("display_data", {"data": {}}, parent)]
+
+
+def test_text_that_cannot_be_sent_is_replaced(
+    kernel: Kernel, transport: KernelTransport, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    send = kernel.session.send
+
+    def serialise(socket: object, kind: str, content: dict[str, Any], **rest: Any) -> None:
+        json.dumps(content, ensure_ascii=False).encode()
+        send(socket, kind, content, **rest)
+
+    monkeypatch.setattr(kernel.session, "send", serialise)
+
+    transport.publish("display_data", {"data": {"text/plain": "half \ud83d", "x": [{"\ude00": 1}]}}, Cell({}))
+
+    data = {"text/plain": "half \ufffd", "x": [{"\ufffd": 1}]}
+    assert kernel.session.sent == [("display_data", {"data": data}, None)]

@@ -13,6 +13,8 @@ from pydantic_ai.models.wrapper import WrapperModel
 from pydantic_ai.settings import ModelSettings
 from pydantic_core import PydanticSerializationError
 
+from jupyter_agentbox.core.text import encodable as encodable_text
+
 
 class EncodableModel(WrapperModel):
     """A model that is sent only what UTF-8 can encode; in texts of people, code and tools, the rest is replaced.
@@ -69,7 +71,7 @@ def dump_messages(messages: Sequence[ModelMessage]) -> bytes:
 
 def _replaced(value: Any) -> Any:
     if isinstance(value, str):
-        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        return encodable_text(value)
     if isinstance(value, list):
         return [_replaced(one) for one in value]
     if isinstance(value, dict):

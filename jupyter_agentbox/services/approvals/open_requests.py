@@ -124,8 +124,9 @@ class OpenRequests:
             yield
             return
         if self._most_pending is not None and self._pending[kernel_id] >= self._most_pending:
+            who = "this kernel already has" if kernel_id is not None else "programs outside kernels already have"
             raise TooManyRequestsError(
-                f"this kernel already has {self._most_pending} pending requests, the most that are allowed."
+                f"{who} {self._most_pending} pending requests, the most that are allowed."
                 f" `{request.call.qualified_name}` did not run. Approve or reject some requests first."
             )
         self._pending[kernel_id] += 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Callable
 from datetime import UTC, datetime
 from enum import Enum
@@ -82,7 +83,7 @@ class AuditHandler(AgentBoxHandler):
 
     def _query(self) -> AuditQuery:
         limit = self.get_query_argument("limit", "100")
-        if not (limit.isascii() and limit.isdecimal()) or not 1 <= int(limit) <= MAX_LIMIT:
+        if re.fullmatch("[0-9]{1,9}", limit) is None or not 1 <= int(limit) <= MAX_LIMIT:
             raise ValueError(f"`limit` must be a number from 1 to {MAX_LIMIT}")
         text = self.get_query_argument("q", "")
         if len(text) > MAX_TEXT:

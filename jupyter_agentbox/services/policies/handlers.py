@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Final
 
 from jupyter_server.auth.decorator import authorized
@@ -12,7 +13,7 @@ from jupyter_agentbox.core.isolation import Isolation
 from jupyter_agentbox.core.located_json import Lines, LocatedJsonError, parse
 from jupyter_agentbox.core.policy import Layer, Rule
 from jupyter_agentbox.core.rule_book import RuleBook
-from jupyter_agentbox.core.rule_text import read_text, write_text
+from jupyter_agentbox.core.rule_text import MAX_BYTES, read_text, write_text
 from jupyter_agentbox.exceptions import AgentBoxError, InvalidRulesError, PolicyConflictError
 from jupyter_agentbox.services.approvals.handlers import AUTH_RESOURCE as APPROVALS
 from jupyter_agentbox.services.handlers import AgentBoxHandler
@@ -34,17 +35,20 @@ class PolicyAPIHandler(AgentBoxHandler):
         """The policy in force."""
         return self.services.policies
 
-    def strict_object(self) -> JsonObject:
+    async def strict_object(self) -> JsonObject:
         """Parse and return the request's body, keeping every digit.
 
         Raises
         ------
         InvalidRulesError
-            If it is not an object, or not JSON that is valid in a rules file.
+            If it is not an object, not JSON that is valid in a rules file, or longer than one may be.
         """
+        if len(self.request.body) > MAX_BYTES:
+            raise InvalidRulesError(f"the body has more than {MAX_BYTES:,} bytes")
         try:
             text = self.request.body.decode()
-            value = parse(text).value
+            # In a thread: the parser, which knows lines and columns, is slow.
+            value = (await asyncio.to_thread(parse, text)).value
         except UnicodeDecodeError:
             raise InvalidRulesError("the body must be UTF-8 text") from None
         except LocatedJsonError as error:
@@ -78,7 +82,7 @@ class PolicyHandler(PolicyAPIHandler):
 
         The new rules also decide pending requests.
         """
-        body = self.strict_object()
+        body = await self.strict_object()
         rules, revision, schema = (body.get(name) for name in ("rules", "revision", "$schema"))
         unknown = sorted(body.keys() - {"rules", "revision", "$schema"})
         if unknown:
@@ -123,7 +127,7 @@ class EvaluateHandler(PolicyAPIHandler):
     @authorized(action="read", resource=AUTH_RESOURCE)  # type: ignore[untyped-decorator]  # Jupyter gives it no types
     async def post(self) -> None:
         """Evaluate a call. Changes nothing; requires only the right to read."""
-        self.finish_json(self.policies.evaluate(_call_from_json(self.strict_object())).to_json())
+        self.finish_json(self.policies.evaluate(_call_from_json(await self.strict_object())).to_json())
 
 
 class DryRunHandler(PolicyAPIHandler):
@@ -133,7 +137,7 @@ class DryRunHandler(PolicyAPIHandler):
     @authorized(action="read", resource=AUTH_RESOURCE)  # type: ignore[untyped-decorator]  # Jupyter gives it no types
     async def post(self) -> None:
         """Evaluate the most recent calls with one more rule. Changes nothing; requires the right to read both."""
-        rule = _rule_from_json(self.strict_object())
+        rule = await asyncio.to_thread(_rule_from_json, await self.strict_object())
         if not await self.may_read(APPROVALS):
             raise web.HTTPError(403)
         found = await dry_run(rule, self.policies.in_force, self.services.approvals.list)

@@ -123,7 +123,14 @@ async def test_pages_follow_each_other_without_a_gap(decided_call: DecidedCall, 
 @pytest.mark.parametrize(
     "query",
     [
-        *({"limit": "0"}, {"limit": "x"}, {"cursor": "x"}, {"since": "soon"}, {"decision": "perhaps"}),
+        *(
+            {"limit": "0"},
+            {"limit": "x"},
+            {"limit": "9" * 5000},
+            {"cursor": "x"},
+            {"since": "soon"},
+            {"decision": "perhaps"},
+        ),
         *({"status": "x"}, {"outcome": "x"}, {"format": "xml"}, {"q": "x" * 201}),
     ],
 )

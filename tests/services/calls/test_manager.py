@@ -466,6 +466,18 @@ async def test_more_calls_than_may_wait_fail_at_once_until_one_is_decided(servic
 
 
 @pytest.mark.parametrize("services", [{"most_pending": 1}], indirect=True)
+async def test_programs_outside_kernels_are_told_apart_when_too_many_calls_wait(services: Services) -> None:
+    def call(number: int) -> ToolCall:
+        return ToolCall(server="shop", tool="delete_order", arguments={"id": number}, origin=Origin())
+
+    waiting = Asked(services, call(1))
+    await waiting.request()
+    with pytest.raises(TooManyRequestsError, match="programs outside kernels already have 1"):
+        await Asked(services, call(2)).task
+    waiting.task.cancel()
+
+
+@pytest.mark.parametrize("services", [{"most_pending": 1}], indirect=True)
 async def test_request_that_could_not_be_kept_takes_no_place(services: Services) -> None:
     services.store.failure = StorageError("the disk is full")
     with pytest.raises(StorageError):

@@ -193,6 +193,12 @@ async def test_what_is_no_call_cannot_be_evaluated(fetch: Any, body: Any) -> Non
     assert (await fetch("POST", "evaluate", body=body))[0] == 422
 
 
+@pytest.mark.parametrize(("method", "path"), [("PUT", ""), ("POST", "evaluate"), ("POST", "dry-run")])
+async def test_a_body_longer_than_a_rules_file_may_be_is_refused_unread(fetch: Any, method: str, path: str) -> None:
+    code, answer = await fetch(method, *([path] if path else []), body={"x": [1] * 400_000})
+    assert (code, answer["message"]) == (422, "the body has more than 1,000,000 bytes")
+
+
 async def test_a_rule_of_the_site_stands_above_the_users(fetch: Any, site_file: Path) -> None:
     site_file.write_text(json.dumps({"rules": [{"effect": "ask", "server": "shop", "tool": "*"}]}))
     await fetch("PUT", body={"rules": [{"effect": "allow", "server": "*", "tool": "*"}]})
