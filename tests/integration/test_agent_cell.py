@@ -248,6 +248,20 @@ async def test_rejected_code_does_not_run_and_the_model_hears_why(
     assert any("not now" in data["text/plain"] for data in done.updates if CARD_MIME_TYPE in data)
 
 
+async def test_half_a_character_in_what_the_model_says_is_shown_and_ends_nothing(
+    server: Server, model: MockModelServer
+) -> None:
+    model.enqueue_message("half \ud83d, whole")
+
+    async with notebook_kernel(server, "half.ipynb") as kernel, running(kernel, "%%agent --new\nGo") as cell:
+        pass
+
+    done = cell.result()
+    assert done.error is None
+    shown = [data["text/plain"] for data in (*done.displays, *done.updates) if "text/plain" in data]
+    assert any("half" in text and "whole" in text for text in shown)
+
+
 async def test_edited_code_is_what_runs_and_what_the_model_is_told_of(server: Server, model: MockModelServer) -> None:
     model.enqueue_tool_call(RUN_CODE, {"code": "print('mine')"})
     model.enqueue_message("Fine.")

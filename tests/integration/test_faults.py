@@ -54,6 +54,15 @@ except ToolCallRejectedError as error:
         assert (await cell).stdout == "'not today'\n"
 
 
+async def test_a_reason_with_half_a_character_reaches_the_cell(server: Server) -> None:
+    async with server.kernel() as kernel:
+        cell = asyncio.create_task(kernel.run(f"{CALL.splitlines()[0]}; tools.shop.list_orders()"))
+        await server.decide(await server.pending("list_orders"), "reject_once", reason="half \ud83d")
+        error = (await cell).error
+        assert error is not None
+        assert "half \ufffd" in str(error)
+
+
 async def test_edited_arguments_are_what_runs(server: Server) -> None:
     async with server.kernel() as kernel:
         cell = asyncio.create_task(
