@@ -1,1 +1,1 @@
-"""Places outside this server that take the records of its audit."""
+"""Audit sinks: receivers of audit records outside this server."""

@@ -1,4 +1,4 @@
-"""A file that is only added to, and standard output."""
+"""Audit sinks that append to a file or write to standard output."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from typing import Final
 
 from jupyter_agentbox.background import in_thread
 
-#: It is opened for each batch, so that it may be rotated. Its attributes may allow nothing but adding to it.
+#: The file is opened for each batch, so that it can be rotated. It may be append-only.
 _ADD: Final = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_CLOEXEC", 0)
 
 
 class FileSink:
-    """A file of JSON Lines. An `AuditSink`.
+    """An `AuditSink` that appends to a file of JSON Lines.
 
     Parameters
     ----------
     path : str
-        The file; it is made, for its owner only, if it is not there.
+        The file. If missing, it is created, accessible only to its owner.
     """
 
     def __init__(self, path: str) -> None:
@@ -28,13 +28,13 @@ class FileSink:
         self.name = f"the file `{path}`"
 
     async def send(self, lines: Sequence[bytes]) -> None:
-        """Add records. What the file has then is on its way to the disk."""
+        """Append records; the operating system then writes them to disk."""
         await in_thread(self._add, b"".join(line + b"\n" for line in lines))
 
     def _add(self, data: bytes) -> None:
         descriptor = os.open(self._path, _ADD, 0o600)
         try:
-            # After a full disk the file may end in half a record: the next one is not to stand on its line.
+            # After a full disk, the file may end with a partial record; the next one starts on a new line.
             _write(descriptor, b"\n" + data if self._is_torn else data)
             self._is_torn = False
         except OSError:
@@ -45,7 +45,7 @@ class FileSink:
 
 
 class StandardOutputSink:
-    """Standard output of this process, which containers keep. An `AuditSink`."""
+    """An `AuditSink` that writes to this process's standard output, which containers collect."""
 
     name = "standard output"
 

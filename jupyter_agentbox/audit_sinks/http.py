@@ -1,4 +1,4 @@
-"""Receivers over HTTP: JSON Lines by POST, and OpenTelemetry logs (OTLP/HTTP in JSON)."""
+"""Audit sinks over HTTP: JSON Lines by POST, and OpenTelemetry logs (OTLP/HTTP in JSON)."""
 
 from __future__ import annotations
 
@@ -16,40 +16,40 @@ from jupyter_agentbox.core.otlp import export_request, read_log_record
 from jupyter_agentbox.core.text import counted
 from jupyter_agentbox.exceptions import RecordsRejectedError
 
-#: Seconds that a receiver may take.
+#: Maximum response time of a receiver, in seconds.
 _PATIENCE: Final = 10.0
-#: What the Hub service answers to records that it refuses for what they are.
+#: The Hub service's status for records whose content it refuses.
 _REFUSED_BY_SERVICE: Final = frozenset({409, 413, 422})
-#: What a receiver answers that is about now and not about the records: log in, wait, send less, send again.
+#: Statuses that do not concern the records themselves: log in, wait, send less, retry.
 _PASSING: Final = frozenset({401, 407, 408, 421, 425, 429})
 
 
 class HttpSink:
-    """Takes records as the lines of a POST, ``application/x-ndjson``. An `AuditSink`.
+    """An `AuditSink` that posts records as lines of ``application/x-ndjson``.
 
     Parameters
     ----------
     url : str
-        Where records are sent.
+        The URL to which records are posted.
     token_file : str
-        The file that has the bearer token; read each time, because tokens are renewed. Empty for none.
+        File with the bearer token, read each time because tokens are renewed; empty for none.
     """
 
     def __init__(self, url: str, *, token_file: str = "") -> None:
         self._url = url
         self._token_file = token_file
-        self.name = f"`{urlsplit(url).hostname}` over HTTP"  # of an address that may have a secret
+        self.name = f"`{urlsplit(url).hostname}` over HTTP"  # the address may contain a secret
 
     async def send(self, lines: Sequence[bytes]) -> None:
-        """Send records; done when the receiver said so."""
+        """Send records; return when the receiver has confirmed them."""
         await self._post(b"".join(line + b"\n" for line in lines), "application/x-ndjson")
 
     def _is_refusal(self, code: int) -> bool:
-        """Whether a status says that the same records will be refused again."""
+        """Whether, after this status, the same records would be refused again."""
         return 400 <= code < 500 and code not in _PASSING
 
     async def _headers(self) -> dict[str, str]:
-        """Return what says who sends."""
+        """Return the headers that identify the sender."""
         if not self._token_file:
             return {}
         token = await in_thread(Path(self._token_file).read_text, "utf-8")
@@ -64,7 +64,7 @@ class HttpSink:
             headers=headers,
             connect_timeout=_PATIENCE,
             request_timeout=_PATIENCE,
-            follow_redirects=False,  # the token is for this address
+            follow_redirects=False,  # the token is only for this address
         )
         try:
             return await AsyncHTTPClient().fetch(request)
@@ -76,14 +76,14 @@ class HttpSink:
 
 
 class HubServiceSink(HttpSink):
-    """Takes records as reports of this user's server, in the name that JupyterHub says. An `AuditSink`.
+    """An `AuditSink` that sends records to the Hub service as reports of this user's server, identified by JupyterHub.
 
     Parameters
     ----------
     url : str
-        Where the Hub service is.
+        The Hub service's URL.
     token : str
-        The server's own token of the Hub; empty if it has none.
+        The server's own JupyterHub token; empty if it has none.
     """
 
     def __init__(self, url: str, *, token: str) -> None:
@@ -92,26 +92,26 @@ class HubServiceSink(HttpSink):
         self.name = f"the Hub service at `{urlsplit(url).hostname}`"
 
     def _is_refusal(self, code: int) -> bool:
-        # all else is about its place behind the proxy, or about this server's token, which the Hub takes back with it
+        # Anything else concerns the service's route behind the proxy, or this server's token.
         return code in _REFUSED_BY_SERVICE
 
     async def _headers(self) -> dict[str, str]:
         if not self._token:
-            raise OSError("this server has no token of JupyterHub: the next one that has one hands these records over")
+            raise OSError("this server has no JupyterHub token; the next server that has one will send these records")
         return {"Authorization": f"Bearer {self._token}"}
 
 
 class OtlpSink(HttpSink):
-    """Takes records as OpenTelemetry logs. An `AuditSink`.
+    """An `AuditSink` that sends records as OpenTelemetry logs.
 
     Parameters
     ----------
     url, token_file
-        As of `HttpSink`; the path is usually ``/v1/logs``.
+        As for `HttpSink`; the path is usually ``/v1/logs``.
     """
 
     async def send(self, lines: Sequence[bytes]) -> None:
-        """Send records; done when the receiver took all of them."""
+        """Send records; return when the receiver has accepted all of them."""
         now = datetime.now(UTC)
         body = export_request([read_log_record(line, observed_at=now) for line in lines], service="jupyter-agentbox")
         answer = await self._post(json.dumps(body).encode(), "application/json")
@@ -124,5 +124,5 @@ def _rejected(body: bytes) -> int:
     try:
         found = json.loads(body or b"{}").get("partialSuccess", {}).get("rejectedLogRecords", 0)
         return int(found)
-    except (ValueError, AttributeError, TypeError):  # it answered 200, in other words than expected
+    except (ValueError, AttributeError, TypeError):  # it responded 200 with an unexpected body
         return 0

@@ -1,4 +1,4 @@
-"""Reads the address of a place for records."""
+"""Creates audit sinks from their addresses."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .files import FileSink, StandardOutputSink
 from .http import HttpSink, HubServiceSink, OtlpSink
 from .syslog import SyslogSink
 
-#: The kinds of addresses, for messages.
+#: The kinds of addresses, for error messages.
 _KINDS: Final = (
     "stdout:, file:///PATH, syslog:///dev/log, syslog://HOST, syslog+tcp://HOST, syslog+tls://HOST, https://…,"
     " http://…, agentbox+https://HUB/services/agentbox/, otlp+https://…/v1/logs, otlp+http://…/v1/logs"
@@ -20,23 +20,23 @@ _KINDS: Final = (
 
 
 def sink_of(address: str, *, names: Mapping[str, str], token_file: str = "", hub_token: str = "") -> AuditSink:
-    """Return the place that an address names. Opens nothing.
+    """Return the sink for an address, without opening it.
 
     Parameters
     ----------
     address : str
-        The address. ``{user}`` and ``{server}`` in it stand for whose records they are.
+        The address. ``{user}`` and ``{server}`` in it are placeholders.
     names : mapping
-        The values of these.
+        The values of the placeholders.
     token_file : str
-        The file that has the bearer token for addresses of HTTP; empty for none.
+        File with the bearer token for HTTP addresses; empty for none.
     hub_token : str
-        This server's own token of JupyterHub, for the Hub service; empty for none.
+        This server's own JupyterHub token, for the Hub service; empty for none.
 
     Raises
     ------
     ValueError
-        If it is no such address.
+        If the address is invalid.
     """
     address = with_names(address, names)
     parts = urlsplit(address)
@@ -57,17 +57,17 @@ def sink_of(address: str, *, names: Mapping[str, str], token_file: str = "", hub
             return HubServiceSink(address.partition("+")[2], token=hub_token)
         case "otlp", ("http" | "https") if parts.hostname:
             return OtlpSink(address.partition("+")[2], token_file=token_file)
-    raise ValueError(f"`{address}` is not a place for audit records; known are {_KINDS}")
+    raise ValueError(f"`{address}` is not the address of an audit sink. Supported are {_KINDS}")
 
 
 def with_names(address: str, names: Mapping[str, str]) -> str:
-    """Return an address with the values of the names in it."""
+    """Return an address with its placeholders replaced."""
     for name, value in names.items():
         address = address.replace(f"{{{name}}}", _quoted(value))
     return address
 
 
 def _quoted(name: str) -> str:
-    """Return a name as one part of an address or a path, whatever characters it has."""
+    """Quote a name as a single segment of a URL or path, whatever characters it has."""
     quoted = quote(name, safe="@")
     return f"%2E{quoted[1:]}" if quoted.startswith(".") else quoted

@@ -1,4 +1,4 @@
-"""Records on their way to one place: in a file, so that they outlive a server that stops before it takes them."""
+"""Spools of audit records: files that keep undelivered records when a server stops."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ if sys.platform != "win32":
     import fcntl
 
 _SUFFIX: Final = ".jsonl"
-#: Of the file of what a place refuses; it is not handed over again.
+#: Suffix of the file of refused records, which are not sent again.
 _REJECTED: Final = ".rejected"
 _ADD: Final = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0)
-#: No record has so many bytes: what does is none, and nor is what follows it.
+#: Maximum length of a line in bytes. A longer one is not a record; what follows it is not read.
 _LONGEST: Final = 1_000_000
 
 
 class Spool:
-    """The file of one server's records for one place. Methods may be called from any thread.
+    """The file of one server's records for one sink. Methods may be called from any thread.
 
     Parameters
     ----------
     path : Path
-        The file. While this is open, no other server takes it for left behind.
+        The file. While the spool is open, no other server considers it left behind.
     most_bytes : int
-        How much may wait, and how much may be set aside.
+        Maximum size of the undelivered records, and of the refused ones, in bytes each.
     rejected : Path, optional
-        The file of records that the place refuses, of all servers; by default one beside this.
+        File for records that the sink refuses, shared by all servers; by default next to `path`.
     """
 
     def __init__(self, path: Path, most_bytes: int, *, rejected: Path | None = None) -> None:
@@ -46,28 +46,28 @@ class Spool:
 
     @classmethod
     def of(cls, directory: Path, *, address: str, chain: str, most_bytes: int) -> Spool:
-        """Return the spool of a chain's records for an address."""
+        """Return the spool of a chain's records for a sink's address."""
         path = directory / f"{_key(address)}-{chain}{_SUFFIX}"
         return cls(path, most_bytes, rejected=_rejected_of(directory, address))
 
     @classmethod
     def left_behind(cls, directory: Path, *, address: str, most_bytes: int) -> Iterator[Spool]:
-        """Yield, open, what servers left that are gone. Who takes one closes it before they take the next."""
+        """Yield the open spools of servers that are gone. Callers close each before taking the next."""
         for path in sorted(directory.glob(f"{_key(address)}-*{_SUFFIX}")):
             spool = cls(path, most_bytes, rejected=_rejected_of(directory, address))
             try:
                 spool._file = _locked(path, os.O_RDWR | os.O_APPEND)
-            except OSError:  # a server that runs has it locked
+            except OSError:  # locked by a running server
                 continue
             yield spool
 
     def append(self, lines: Sequence[bytes]) -> None:
-        """Keep records, all or none.
+        """Add records: all of them or none.
 
         Raises
         ------
         OSError
-            If they cannot be kept, or too much waits already.
+            If they cannot be written, or the spool is full.
         """
         data = b"".join(line + b"\n" for line in lines)
         with self._lock:
@@ -78,18 +78,18 @@ class Spool:
             _write_whole(file, data)
 
     def read(self, most: int) -> list[bytes]:
-        """Return the first records that were not sent, about as many bytes as are wanted, at least one."""
+        """Return the first unsent records: about as many bytes as requested, and at least one record."""
         with self._lock:
             data = os.pread(self._opened(), most, self._sent)
             while data and b"\n" not in data and len(data) < _LONGEST:
                 more = os.pread(self._opened(), most, self._sent + len(data))
                 if not more:
-                    return []  # a server was killed while it wrote it
+                    return []  # a server was killed while writing it
                 data += more
         return data[: data.rfind(b"\n")].split(b"\n") if b"\n" in data else []
 
     def sent(self, lines: Sequence[bytes]) -> None:
-        """Let go of the first records."""
+        """Remove the first records, which were sent."""
         with self._lock:
             file = self._opened()
             self._sent += sum(len(line) + 1 for line in lines)
@@ -98,16 +98,16 @@ class Spool:
                 self._sent = 0
 
     def set_aside(self, line: bytes) -> Path:
-        """Keep a record that the place refuses in a file of its own, on the disk; return the file.
+        """Move a record that the sink refuses to a separate file, synced to disk; return that file.
 
         Raises
         ------
         OSError
-            If it cannot be kept, or that file is full.
+            If it cannot be written, or the file is full.
         """
         descriptor = os.open(self._rejected, _ADD, 0o600)
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX)  # other servers of this user have the same file
+            fcntl.flock(descriptor, fcntl.LOCK_EX)  # this user's other servers use the same file
             size = os.fstat(descriptor).st_size
             if size + len(line) + 1 > self._most:
                 raise OSError(f"`{self._rejected}` is full: move it away")
@@ -118,7 +118,7 @@ class Spool:
         return self._rejected
 
     def close(self) -> None:
-        """Close the file; remove it if nothing waits."""
+        """Close the file; remove it if it has no unsent records."""
         with self._lock:
             if self._file is None:
                 return
@@ -129,7 +129,7 @@ class Spool:
             self._file = None
 
     def discard(self) -> None:
-        """Remove a file of which nothing more can be sent."""
+        """Remove the file, because nothing more in it can be sent."""
         with suppress(OSError):
             self.path.unlink()
         self.close()
@@ -137,14 +137,15 @@ class Spool:
     def _opened(self) -> int:
         if self._file is None:
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            draft = self.path.with_suffix(".new")  # locked before it has its name: nobody takes it for left behind
+            # Locked before it gets its name, so that nobody considers it left behind.
+            draft = self.path.with_suffix(".new")
             self._file = _locked(draft, os.O_RDWR | os.O_APPEND | os.O_CREAT)
             draft.replace(self.path)
         return self._file
 
 
 def _write_whole(descriptor: int, data: bytes) -> None:
-    """Add to a file all of this, or nothing."""
+    """Append all of the data to a file, or nothing."""
     size = os.fstat(descriptor).st_size
     try:
         while data:
@@ -155,7 +156,7 @@ def _write_whole(descriptor: int, data: bytes) -> None:
 
 
 def _locked(path: Path, flags: int) -> int:
-    """Open a file that no other process has open."""
+    """Open and lock a file that no other process has open."""
     descriptor = os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
@@ -172,5 +173,5 @@ def _rejected_of(directory: Path, address: str) -> Path:
 
 
 def _key(address: str) -> str:
-    """Return what names an address in a file's name, without what may be secret in it."""
+    """Return an identifier of an address for file names, without secrets."""
     return hashlib.sha256(address.encode()).hexdigest()[:16]

@@ -1,4 +1,4 @@
-"""Syslog, RFC 5424: a socket of this machine, UDP, TCP (RFC 6587) and TLS (RFC 5425)."""
+"""Audit sink for syslog (RFC 5424): over a local socket, UDP, TCP (RFC 6587) or TLS (RFC 5425)."""
 
 from __future__ import annotations
 
@@ -15,22 +15,21 @@ from jupyter_agentbox.exceptions import RecordsRejectedError
 
 #: The facility "log audit" (13) with the severity "informational" (6).
 _PRIORITY: Final = 13 * 8 + 6
-#: Seconds that a receiver may take.
+#: Maximum time that sending may take, in seconds.
 _PATIENCE: Final = 10.0
 
 
 class SyslogSink:
-    """A receiver of syslog. An `AuditSink`.
+    """An `AuditSink` that sends to a syslog receiver.
 
-    None of its ways but a socket of this machine says that a record arrived: a connection that breaks may lose what was
-    sent last.
+    Only a local socket confirms that a record arrived; when a connection breaks, the last records may be lost.
 
     Parameters
     ----------
     path : str
-        A socket of this machine; empty for a host.
+        Path of a local socket; empty if a host is given.
     host, port : str, int
-        Where it listens.
+        The receiver's address.
     transport : str
         ``udp``, ``tcp`` or ``tls``.
     """
@@ -53,7 +52,9 @@ class SyslogSink:
                     connection.sendall(b"%d %s" % (len(message), message) if is_stream else message)
                 except OSError as error:
                     if error.errno == errno.EMSGSIZE:
-                        raise RecordsRejectedError(f"{len(message):,} bytes are too many for it") from error
+                        raise RecordsRejectedError(
+                            f"{len(message):,} bytes are too many for the syslog receiver"
+                        ) from error
                     raise
 
     def _connect(self) -> socket.socket:

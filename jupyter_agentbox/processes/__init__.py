@@ -1,1 +1,1 @@
-"""Processes that end with their owner, and what of our environment they get. Every adapter may use them."""
+"""Subprocesses that end with their owner, and their environment. All adapters may use this package."""

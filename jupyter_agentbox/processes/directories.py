@@ -1,4 +1,4 @@
-"""Private directories of this process. Those of a process that was killed are removed by the user's next one."""
+"""Private temporary directories. Those of killed processes are removed by the user's next process."""
 
 from __future__ import annotations
 
@@ -18,22 +18,21 @@ if sys.platform != "win32":
 
     from .removal import remove_tree
 
-#: What the names of private directories begin with.
+#: Prefix of the names of private directories.
 PREFIX: Final = "agentbox-"
-#: Seconds. What a kernel left must not hold up the next one, or the end of the server.
+#: Maximum time for removals, in seconds: leftovers must not delay the next kernel or the end of the server.
 PATIENCE: Final = 3.0
 
 
 class OwnedDirectory:
-    """A directory that is this process's for as long as the process lives, however that ends.
+    """A directory that belongs to this process until it ends, however it ends.
 
-    Whoever can lock the file `lock_name` in it may remove it: the operating system lets go of the lock when its owner
-    ends.
+    Whoever can lock its file `lock_name` may remove it: the operating system releases the lock when the owner ends.
 
     Parameters
     ----------
     make : callable
-        Makes an empty directory and returns its path.
+        Creates an empty directory and returns its path.
 
     Attributes
     ----------
@@ -53,10 +52,10 @@ class OwnedDirectory:
             fcntl.flock(self._lock, fcntl.LOCK_EX)
             if os.fstat(self._lock).st_nlink > 0:
                 break
-            os.close(self._lock)  # another process's sweep had it a moment earlier, and removed the directory
+            os.close(self._lock)  # another process's sweep locked it first and removed the directory
 
     def remove(self) -> None:
-        """Remove it with all that is in it. What cannot be removed, or not soon, is left for a sweep."""
+        """Remove the directory with its contents. What cannot be removed, or not quickly, is left for a later sweep."""
         if self._lock >= 0:
             lock, self._lock = self._lock, -1
             _remove(self.path, self.lock_name, seconds=PATIENCE)
@@ -64,14 +63,14 @@ class OwnedDirectory:
 
 
 class PrivateDirectory(OwnedDirectory):
-    """A temporary directory for this process alone, mode 0700.
+    """A temporary directory for this process only, with mode 0700.
 
     Parameters
     ----------
     kind : str
-        What it is for, as a part of its name.
+        Its purpose, which becomes part of its name.
     parent : Path or None
-        Where it is made; ``None`` for the place of temporary files.
+        Its parent; ``None`` for the default temporary directory.
     """
 
     def __init__(self, kind: str = "", *, parent: Path | None = None) -> None:
@@ -80,12 +79,12 @@ class PrivateDirectory(OwnedDirectory):
 
 
 def sweep(parent: Path | None = None) -> None:
-    """Remove the private directories that processes of this user left behind which were killed.
+    """Remove the private directories of this user's killed processes.
 
     Parameters
     ----------
     parent : Path or None
-        Where they are; ``None`` for the place of temporary files.
+        Their parent; ``None`` for the default temporary directory.
     """
     with suppress(OSError):
         found = Path(parent or tempfile.gettempdir()).glob(f"{PREFIX}*")
@@ -93,14 +92,14 @@ def sweep(parent: Path | None = None) -> None:
 
 
 def remove_left(directories: Iterable[Path], lock_name: str) -> None:
-    """Remove those of several directories that no process owns any more, as far as possible in a few seconds.
+    """Remove the directories that no process owns any more, as far as possible within a few seconds.
 
     Parameters
     ----------
     directories : iterable of Path
-        Where an `OwnedDirectory` may be.
+        Candidates, which may each be an `OwnedDirectory`.
     lock_name : str
-        The name of the file that its owner locks.
+        Name of the file that an owner locks.
     """
     if sys.platform == "win32":
         return
@@ -109,7 +108,7 @@ def remove_left(directories: Iterable[Path], lock_name: str) -> None:
         try:
             lock = os.open(path / lock_name, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
         except OSError:
-            continue  # just being made, or just being removed, or no such directory
+            continue  # being created or removed, or not an owned directory
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             _remove(path, lock_name, seconds=until - time.monotonic())
@@ -120,14 +119,14 @@ def remove_left(directories: Iterable[Path], lock_name: str) -> None:
 
 
 def remove_all(entries: Iterable[Path], *, seconds: float) -> bool:
-    """Remove files and directories, as far as time allows; say whether all are gone.
+    """Remove files and directories, as far as time allows; return whether all are gone.
 
     Parameters
     ----------
     entries : iterable of Path
-        What is to go.
+        What to remove.
     seconds : float
-        How long that may take.
+        Maximum time to take.
     """
     until = time.monotonic() + seconds
     all_gone = True
@@ -140,7 +139,7 @@ def remove_all(entries: Iterable[Path], *, seconds: float) -> bool:
 
 
 def _remove(path: Path, lock_name: str, *, seconds: float) -> None:
-    """Remove a directory whose lock is held; the lock last, so that what is left is found again."""
+    """Remove a directory whose lock is held. The lock goes last, so that leftovers are found again."""
     if sys.platform == "win32":
         shutil.rmtree(path, ignore_errors=True)
         return

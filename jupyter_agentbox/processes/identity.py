@@ -1,4 +1,4 @@
-"""Which process this is, so that another on the same machine can tell whether it has ended."""
+"""The identity of a process, by which another process on the same machine can tell whether it has ended."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Final
 
 _BOOT: Final = Path("/proc/sys/kernel/random/boot_id")
-#: Places in `/proc/PID/stat` after the name: the state, the number of threads, the start.
+#: Indexes in `/proc/PID/stat`, after the name: the state, the number of threads, the start time.
 _STATE, _THREADS, _START = 0, 17, 19
 
 
 def machine_of_this_process() -> str:
-    """Return what is the same for processes that know each other by number; empty if the system does not say."""
+    """Return an identifier shared by processes with the same process ids; empty if unknown."""
     try:
         boot = _BOOT.read_text().strip()
         pid = str(Path("/proc/self/ns/pid").readlink())
@@ -20,26 +20,26 @@ def machine_of_this_process() -> str:
         return ""
     try:
         time = str(Path("/proc/self/ns/time").readlink())
-    except OSError:  # an older kernel has none
+    except OSError:  # older kernels do not have it
         time = ""
     return f"{boot} {pid} {time}"
 
 
 def start_of(pid: int) -> str:
-    """Return when a process started, in ticks of the machine; empty if that is unknown."""
+    """Return when a process started, in clock ticks since boot; empty if unknown."""
     fields = _stat(pid)
     return fields[_START] if fields else ""
 
 
 def has_ended(pid: int, started: str) -> bool:
-    """Whether a process of this machine has ended, also if its number went to another. What is unknown counts as alive.
+    """Whether a process of this machine has ended, even if its id was reused. If unknown, it counts as alive.
 
     Parameters
     ----------
     pid : int
-        Its number.
+        Its process id.
     started : str
-        What `start_of` said of it.
+        The result of `start_of` for it.
     """
     if pid <= 0 or not started:
         return False
@@ -48,7 +48,7 @@ def has_ended(pid: int, started: str) -> bool:
     except ProcessLookupError:
         return True
     except OSError:
-        pass  # another user's: it is there
+        pass  # it exists, but belongs to another user
     fields = _stat(pid)
     if not fields:
         return False

@@ -1,4 +1,4 @@
-"""What a kernel of ours is started with, in a sandbox or not."""
+"""Launch parameters of headless kernels, with or without a sandbox."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KernelLaunch:
-    """What a kernel's process is started with.
+    """The launch parameters of a kernel process.
 
     Parameters
     ----------
     connection : str
-        The content of its connection file.
+        Content of its connection file.
     preparation : str
-        What is done before its first cell, as JSON.
+        What to do before its first cell, as JSON.
     env : mapping
-        Variables for it, besides those that any process needs.
+        Its environment variables, besides those that every process needs.
     cwd : str or None
-        Where it starts; ``None`` for where this process is.
+        Its working directory; ``None`` for this process's.
     pass_fds : tuple of int
-        File descriptors of ours that it inherits, by these numbers.
+        File descriptors that it inherits, with the same numbers.
     """
 
     connection: str = field(repr=False)

@@ -1,4 +1,4 @@
-"""A process of ours, under a reaper that ends its whole tree when we are gone, however we went."""
+"""Subprocesses, each under a reaper that ends its whole process tree when this process ends, however it ends."""
 
 from __future__ import annotations
 
@@ -16,29 +16,29 @@ from typing import Final, cast
 from . import reaper
 
 _REAPER: Final = Path(__file__).with_name("reaper.py")
-#: What the reaper's own interpreter may need to start; the command's environment comes through the socket.
+#: Variables that the reaper's interpreter may need to start; the command's environment is sent through the socket.
 _INTERPRETER_NEEDS: Final = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "DYLD_FALLBACK_LIBRARY_PATH")
-#: Asked for as the size of the pipe that results come through, in bytes: fewer turns of the loop for a large one.
+#: Requested size of the pipe for results, in bytes: with a larger one, the event loop takes fewer turns.
 _PIPE_SIZE: Final = 1024 * 1024
 _F_SETPIPE_SZ: Final = 1031
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Command:
-    """What to run.
+    """A command to run.
 
     Parameters
     ----------
     argv : tuple of str
         The program and its arguments.
     env : mapping
-        The whole environment.
+        The complete environment.
     cwd : str or None
         The working directory.
     pass_fds : tuple of int
-        File descriptors of ours that it inherits, by these numbers, beside its standard streams.
+        File descriptors that it inherits, with the same numbers, besides its standard streams.
     memory : int or None
-        How many bytes of data it and each of its processes may have; ``None`` for no limit of ours.
+        Maximum size of data of each of its processes, in bytes; ``None`` for no limit.
     """
 
     argv: tuple[str, ...]
@@ -51,8 +51,8 @@ class Command:
 class OwnedProcess:
     """A running command and its pipes.
 
-    asyncio's own subprocesses are not used: they kill what they started when they are collected, and the reaper must
-    outlive us to do its work.
+    It is not one of asyncio's subprocesses: these kill their process when they are garbage-collected, but the reaper
+    must outlive this process.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ class OwnedProcess:
     grace : float
         Seconds between SIGTERM and SIGKILL.
     on_output, on_error_output : callable
-        Get each chunk of standard output and standard error.
+        Receive each chunk of standard output and standard error.
     on_closed : callable
         Called once, when standard output has ended.
     """
@@ -84,17 +84,17 @@ class OwnedProcess:
         self._popen: subprocess.Popen[bytes] | None = None
 
     async def start(self) -> None:
-        """Start the command. That it cannot be run shows as a line on its standard error and an early end.
+        """Start the command. If it cannot be run, its standard error says so, and it ends early.
 
         Raises
         ------
         OSError
-            If not even the reaper can be started.
+            If the reaper cannot be started.
         """
         ours, theirs = socket.socketpair()
         with theirs:
             try:
-                # blocks for a millisecond or two, as asyncio's own subprocesses do
+                # blocks for one or two milliseconds, as asyncio's subprocesses do
                 self._popen = popen = subprocess.Popen(  # noqa: ASYNC220
                     (sys.executable, "-I", "-S", str(_REAPER), str(theirs.fileno())),
                     bufsize=0,
@@ -102,7 +102,7 @@ class OwnedProcess:
                     stdout=subprocess.PIPE,
                     stderr=subprocess.PIPE,
                     pass_fds=(theirs.fileno(), *self._command.pass_fds),
-                    start_new_session=True,  # the terminal's Ctrl-C is for Jupyter alone
+                    start_new_session=True,  # a Ctrl-C in the terminal is only for Jupyter
                     env={name: os.environ[name] for name in _INTERPRETER_NEEDS if name in os.environ},
                 )
             except BaseException:
@@ -124,30 +124,30 @@ class OwnedProcess:
         return self._popen.returncode if self._popen else None
 
     async def write(self, data: bytes) -> None:
-        """Write to standard input; returns when the server reads fast enough for more.
+        """Write to standard input; return when the process can take more.
 
         Raises
         ------
         BrokenPipeError
-            If the server closed it or ended.
+            If the process closed it or ended.
         """
         if self._output.is_closed:
             raise BrokenPipeError
         await self._input.write(data)
 
     def pause_reading(self, paused: bool) -> None:
-        """Stop reading standard output, or go on."""
+        """Pause or resume reading of standard output."""
         self._output.pause(paused)
 
     async def wait(self, seconds: float | None) -> bool:
-        """Wait until the command and its tree have ended; say whether they have. ``None`` waits for ever."""
+        """Wait until the command and its process tree have ended; return whether they have. ``None`` waits for ever."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._lifeline.ended.wait()
         return self._lifeline.ended.is_set()
 
     async def stop(self, *, patience: float) -> None:
-        """End the process: close its input, wait `patience` seconds, then have the reaper end the tree."""
+        """Stop the process: close its input, wait for `patience` seconds, then have the reaper end the tree."""
         if self._popen is None:
             return
         try:
@@ -156,7 +156,7 @@ class OwnedProcess:
                 self._lifeline.cut()
                 await self.wait(self._grace + 2)
         finally:
-            # also when we are cancelled: cutting is enough, the reaper does the rest without us
+            # even if cancelled: once the socket is closed, the reaper does the rest
             self._lifeline.cut()
             self._output.close()
             self._error_output.close()
@@ -225,13 +225,13 @@ class _Input(asyncio.BaseProtocol):
                 raise BrokenPipeError
 
     def close(self) -> None:
-        # abort would lose what is not yet written; close waits for it, and the reaper bounds the wait
+        # `abort` would lose unwritten data; `close` waits for it, and the reaper limits that wait
         if self._transport is not None:
             self._transport.close()
 
 
 class _Lifeline(asyncio.Protocol):
-    """Our end of the reaper's socket: it closes when the reaper has ended, and the reaper acts when we close it."""
+    """The near end of the reaper's socket. It closes when the reaper ends; the reaper acts when this closes."""
 
     def __init__(self) -> None:
         self.process: subprocess.Popen[bytes] | None = None
@@ -262,13 +262,13 @@ class _Lifeline(asyncio.Protocol):
 
     def cut(self) -> None:
         if self._transport is not None and not self.ended.is_set() and self._transport.can_write_eof():
-            # only the sending half: the other one tells when the reaper has ended
+            # only the sending half: the other one shows when the reaper has ended
             self._transport.write_eof()
 
     async def _end(self, process: subprocess.Popen[bytes]) -> None:
         try:
             with contextlib.suppress(subprocess.TimeoutExpired):
-                await asyncio.to_thread(process.wait, 1)  # a moment: its socket is closed already
+                await asyncio.to_thread(process.wait, 1)  # briefly: its socket is already closed
         finally:
             self.ended.set()
 
@@ -277,5 +277,5 @@ def _enlarge(pipe: int) -> None:
     if sys.platform.startswith("linux"):
         import fcntl  # noqa: PLC0415  # not on every platform
 
-        with contextlib.suppress(OSError):  # over the user's limit
+        with contextlib.suppress(OSError):  # above the user's limit
             fcntl.fcntl(pipe, _F_SETPIPE_SZ, _PIPE_SIZE)

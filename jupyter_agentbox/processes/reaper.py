@@ -1,16 +1,16 @@
-"""A tiny process between Jupyter and an MCP server's command that ends the command's whole tree when Jupyter is gone.
+"""A small process between Jupyter and an MCP server's command, which ends the command's process tree when Jupyter ends.
 
-Run as ``python -I -S reaper.py FD``, standard library only. `FD` is a socket whose other end is held by the Jupyter
-server alone, which sends one `message`: what to start, and how. The command inherits `pass_fds` and this process's
-standard input, output and error, so no byte that it reads or writes passes through here. Nothing more comes until the
-socket closes, which the kernel sees to however Jupyter dies, SIGKILL included. On that, or when the command ends, all
-descendants get SIGTERM, and SIGKILL when `grace` seconds are over.
+Run as ``python -I -S reaper.py FD``, standard library only. `FD` is a socket whose other end only the Jupyter server
+holds. It sends one `message`: what to start, and how. The command inherits `pass_fds` and this process's standard
+input, output and error, so nothing that it reads or writes passes through here. Nothing more is sent until the socket
+closes, which the operating system does however Jupyter ends, even by SIGKILL. Then, or when the command ends, all
+descendants are sent SIGTERM and, `grace` seconds later, SIGKILL.
 
-On Linux this process is a child subreaper (``prctl(2)``): a daemon that the command forked is still its descendant.
-Elsewhere it ends the command's process group. It exits with the command's status, 128 + n for signal n.
+On Linux this process is a child subreaper (``prctl(2)``): a daemon that the command forked remains its descendant.
+Elsewhere, it ends the command's process group. It exits with the command's status, 128 + n for signal n.
 
-The reaper must start quickly, so this file imports nothing of the package. Others that end or count processes take
-`prctl`, `process_table` and `descendants` from here.
+The reaper must start quickly, so this file imports nothing from the package. Other modules that end or count processes
+import `prctl`, `process_table` and `descendants` from here.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
 CANNOT_EXECUTE = 126
 NOT_FOUND = 127
-#: Bytes of a message's length.
+#: Size of a message's length field, in bytes.
 _LENGTH = 4
 
 
@@ -37,7 +37,7 @@ def prctl(option: int, value: int) -> None:
     Raises
     ------
     OSError
-        If Linux refuses, or this is another system.
+        If Linux refuses it, or this is another system.
     """
     if not sys.platform.startswith("linux"):
         raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
@@ -49,10 +49,10 @@ def prctl(option: int, value: int) -> None:
 
 
 def try_prctl(option: int, value: int) -> bool:
-    """Call ``prctl(2)``; say whether it worked."""
+    """Call ``prctl(2)``; return whether it succeeded."""
     try:
         prctl(option, value)
-    except (OSError, AttributeError):  # a Linux without it
+    except (OSError, AttributeError):  # Linux without it
         return False
     return True
 
@@ -60,19 +60,19 @@ def try_prctl(option: int, value: int) -> bool:
 def message(
     argv: list[str], env: dict[str, str], cwd: str | None, pass_fds: list[int], grace: float, memory: int | None = None
 ) -> bytes:
-    """Return what a reaper is sent, by a process with the same interpreter.
+    """Return the message to a reaper, from a process with the same interpreter.
 
-    `memory` is how many bytes of data each process of the command may have (``RLIMIT_DATA``).
+    `memory` is the maximum size of data of each of the command's processes, in bytes (``RLIMIT_DATA``).
 
-    Not JSON, whose module takes a fifth of the time in which a reaper starts.
+    It is not JSON, because importing that module takes a fifth of the time in which a reaper starts.
     """
-    texts = {str(name): str(value) for name, value in env.items()}  # no subclass of `str` can be written
+    texts = {str(name): str(value) for name, value in env.items()}  # subclasses of `str` cannot be serialised
     data = marshal.dumps(([str(part) for part in argv], texts, cwd, pass_fds, grace, memory))
     return len(data).to_bytes(_LENGTH, "big") + data
 
 
 def read(fd: int, count: int) -> bytes:
-    """Read `count` bytes, or up to the end if fewer are left."""
+    """Read `count` bytes, or fewer at the end."""
     data = b""
     while len(data) < count and (part := os.read(fd, count - len(data))):
         data += part
@@ -80,7 +80,7 @@ def read(fd: int, count: int) -> bytes:
 
 
 def start(argv: list[str], env: dict[str, str], cwd: str | None, memory: int | None) -> int:
-    """Fork and run the command in a session of its own; return its process id."""
+    """Fork and run the command in its own session; return its process id."""
     pid = os.fork()
     if pid:
         return pid
@@ -89,7 +89,7 @@ def start(argv: list[str], env: dict[str, str], cwd: str | None, memory: int | N
         for number in (signal.SIGPIPE, signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             signal.signal(number, signal.SIG_DFL)
         os.setsid()
-        try_prctl(PR_SET_PDEATHSIG, signal.SIGKILL)  # should the reaper itself be killed
+        try_prctl(PR_SET_PDEATHSIG, signal.SIGKILL)  # in case the reaper itself is killed
         if memory is not None:
             limit_data(memory)
         if cwd:
@@ -104,7 +104,7 @@ def start(argv: list[str], env: dict[str, str], cwd: str | None, memory: int | N
 
 
 def limit_data(memory: int) -> None:
-    """Limit the data of this process, and of each that it starts, to so many bytes, unless a lower limit holds."""
+    """Limit the data size of this process, and of each that it starts, unless a lower limit applies."""
     import resource  # noqa: PLC0415  # only here: the reaper must start quickly
 
     _, most = resource.getrlimit(resource.RLIMIT_DATA)
@@ -113,16 +113,16 @@ def limit_data(memory: int) -> None:
 
 
 def process_table() -> dict[int, tuple[int, int]]:
-    """Return the parent, and the number of threads, of each process that ``/proc`` shows.
+    """Return the parent and the number of threads of each process in ``/proc``.
 
-    Those that have ended and were not waited for are among them: they count towards the user's limit.
+    Zombies are included: they count towards the user's limit.
     """
     table: dict[int, tuple[int, int]] = {}
     for name in os.listdir("/proc"):  # noqa: PTH208  # pathlib would double the start-up time, and the cost of a count
         if name.isdigit():
             try:
                 with open(f"/proc/{name}/stat", "rb", buffering=0) as file:  # noqa: PTH123
-                    # the second field is the command's name in parentheses, which may hold anything
+                    # the second field is the command's name in parentheses, which may contain any characters
                     fields = file.read().rpartition(b")")[2].split()
                     table[int(name)] = int(fields[1]), max(1, int(fields[17]))
             except (OSError, ValueError, IndexError):
@@ -131,7 +131,7 @@ def process_table() -> dict[int, tuple[int, int]]:
 
 
 def descendants(process: int, table: dict[int, tuple[int, int]] | None = None) -> list[int]:
-    """Return the ids of all processes below `process`; `table` is a `process_table` that was read before."""
+    """Return the ids of all descendants of `process`; `table` is an earlier `process_table`."""
     children: dict[int, list[int]] = {}
     for child, (parent, _) in (process_table() if table is None else table).items():
         children.setdefault(parent, []).append(child)
@@ -144,7 +144,7 @@ def descendants(process: int, table: dict[int, tuple[int, int]] | None = None) -
 
 
 class Tree:
-    """The command and what it forked: who is left, and how the command ended."""
+    """The command and its descendants: which of them remain, and how the command ended."""
 
     def __init__(self, pid: int, *, is_subreaper: bool) -> None:
         self.pid = pid
@@ -153,7 +153,7 @@ class Tree:
         self.is_empty = False
 
     def reap(self) -> None:
-        """Collect all children that have ended."""
+        """Reap all children that have ended."""
         while not self.is_empty:
             try:
                 pid, status = os.waitpid(-1, os.WNOHANG)
@@ -175,7 +175,7 @@ class Tree:
                 continue
 
     def watch(self, lifeline: int, wakeups: int) -> None:
-        """Wait until the command has ended, the lifeline is cut, or we are told to end."""
+        """Wait until the command has ended, the socket is closed, or a signal asks this process to end."""
         poller = select.poll()
         poller.register(lifeline, select.POLLIN | select.POLLHUP)
         poller.register(wakeups, select.POLLIN)
@@ -188,7 +188,7 @@ class Tree:
             self.reap()
 
     def end(self, wakeups: int, grace: float) -> None:
-        """End what is left, gently for `grace` seconds."""
+        """End the remaining processes, gently for `grace` seconds."""
         self.send(signal.SIGTERM)
         deadline = time.monotonic() + grace
         self.reap()
@@ -201,11 +201,11 @@ class Tree:
                 os.read(wakeups, 512)
             self.reap()
         if not self.is_subreaper:
-            self.send(signal.SIGKILL)  # the group may outlive its leader
+            self.send(signal.SIGKILL)  # the process group may outlive its leader
 
 
 def main() -> int:
-    """Start the command, wait, end what is left of it."""
+    """Start the command, wait for it, and end what remains of it."""
     lifeline = int(sys.argv[1])
     wakeups, wake = os.pipe()
     os.set_blocking(wake, False)
@@ -213,15 +213,15 @@ def main() -> int:
     signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
     for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, lambda *_: None)
-    # without /proc we could not find whom we adopted
+    # without /proc, adopted processes could not be found
     is_subreaper = os.access("/proc/self/stat", os.R_OK) and try_prctl(PR_SET_CHILD_SUBREAPER, 1)
     length = int.from_bytes(read(lifeline, _LENGTH), "big")
     data = read(lifeline, length)
     if not length or len(data) < length:
-        return CANNOT_EXECUTE  # Jupyter went away before it said what to start
+        return CANNOT_EXECUTE  # Jupyter ended before sending a message
     argv, env, cwd, pass_fds, grace, memory = marshal.loads(data)  # noqa: S302  # of the process that started this one
     tree = Tree(start(argv, env, cwd, memory), is_subreaper=is_subreaper)
-    # the pipes and sockets belong to the command alone: when it closes them, Jupyter must see that
+    # only the command may hold the pipes and sockets: when it closes them, Jupyter must notice
     null = os.open(os.devnull, os.O_RDWR)
     for fd in (0, 1, 2):
         os.dup2(null, fd)

@@ -1,7 +1,7 @@
-"""Removes a directory that a kernel wrote: whatever it holds, no link is followed, and no failure is raised.
+"""Removes directories that a kernel wrote. Whatever they contain, no link is followed, and no error is raised.
 
-The tree is taken apart from the top: what lies in a directory below is moved up, and so removed as the top's own. That
-takes two file descriptors and no recursion, however deep the tree is, and no path in it is ever too long.
+The tree is removed from the top: the contents of subdirectories are moved up and removed there. This takes two file
+descriptors and no recursion, however deep the tree is, and no path is ever too long.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ _ALL: Final = 0o700
 
 
 def remove_tree(path: Path, *, seconds: float) -> bool:
-    """Remove a directory with all that is in it, as far as that is possible and time allows; say whether it is gone.
+    """Remove a directory with its contents, as far as possible and as time allows; return whether it is gone.
 
     Parameters
     ----------
     path : Path
-        The directory. What is above it must not be in a kernel's hands.
+        The directory. A kernel must not be able to change its parents.
     seconds : float
-        After these no further entry is removed.
+        Time after which no further entry is removed.
     """
     until = time.monotonic() + seconds
     with suppress(OSError):
@@ -41,7 +41,7 @@ def remove_tree(path: Path, *, seconds: float) -> bool:
 
 
 def _flatten(top: int, has_time: Callable[[], bool]) -> bool:
-    """Remove the files and empty directories of `top`, and move up what others hold; say whether that changed any."""
+    """Remove the files and empty directories in `top`, and move up the contents of others; return whether it did."""
     changed = False
     for name in _names(top):
         if not has_time():
@@ -56,7 +56,7 @@ def _flatten(top: int, has_time: Callable[[], bool]) -> bool:
 
 
 def _empty(inner: int, top: int, has_time: Callable[[], bool]) -> bool:
-    """Remove the files and empty directories of `inner`, and move its other directories to `top`."""
+    """Remove the files and empty directories in `inner`, and move its other directories to `top`."""
     changed = False
     for name in _names(inner):
         if not has_time():
@@ -66,14 +66,14 @@ def _empty(inner: int, top: int, has_time: Callable[[], bool]) -> bool:
 
 
 def _names(directory: int) -> Iterator[str]:
-    # One after the other: a list of all names could take all memory.
+    # One by one: a list of all names could take all memory.
     with os.scandir(directory) as entries:
         for entry in entries:
             yield entry.name
 
 
 def _remove(name: str, directory: int) -> bool:
-    """Remove a file or an empty directory; say whether it is gone."""
+    """Remove a file or an empty directory; return whether it is gone."""
     for remove in (os.rmdir, os.unlink):
         with suppress(OSError):
             remove(name, dir_fd=directory)
@@ -83,7 +83,7 @@ def _remove(name: str, directory: int) -> bool:
 
 def _move(name: str, inner: int, top: int) -> bool:
     with suppress(OSError):
-        with _opened(name, inner):  # now it can be written, and so be moved
+        with _opened(name, inner):  # now it is writable, so it can be moved
             pass
         os.rename(name, secrets.token_hex(16), src_dir_fd=inner, dst_dir_fd=top)
         return True
@@ -92,7 +92,7 @@ def _move(name: str, inner: int, top: int) -> bool:
 
 @contextmanager
 def _opened(name: str, directory: int) -> Iterator[int]:
-    """Open a directory with every right that its owner can have."""
+    """Open a directory, with all permissions for its owner."""
     try:
         found = os.open(name, _DIRECTORY, dir_fd=directory)
     except PermissionError:
@@ -105,11 +105,11 @@ def _opened(name: str, directory: int) -> Iterator[int]:
 
 
 def _unlock(name: str, directory: int) -> None:
-    """Let a directory that cannot be opened be one that can."""
+    """Make a directory accessible that cannot be opened."""
     if os.chmod in os.supports_follow_symlinks:
         os.chmod(name, _ALL, dir_fd=directory, follow_symlinks=False)
         return
-    # On Linux, what cannot be read can still be named by a file descriptor.
+    # On Linux, even an unreadable directory can be referred to by a file descriptor.
     with _descriptor(os.open(name, DIRECTORY, dir_fd=directory)) as found:
         Path(f"/proc/self/fd/{found}").chmod(_ALL)
 

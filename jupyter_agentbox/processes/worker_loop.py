@@ -1,4 +1,4 @@
-"""The worker's end of a `WorkerProcess`: reads requests and writes answers, a line of JSON each."""
+"""The worker side of a `WorkerProcess`: reads requests and writes answers, as lines of JSON."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ def answer_requests(
     memory: int,
     too_deep: Mapping[str, Any] | None = None,
 ) -> None:
-    """Answer until the end of standard input. A request that takes longer to compute than it may ends the process.
+    """Answer requests until the end of standard input. A request that takes too long to compute ends the process.
 
     Parameters
     ----------
     answer : callable
-        Answers a request. What it raises ends the process.
+        Answers a request. An exception ends the process.
     memory : int
-        Bytes that all of the process may take.
+        Maximum memory of the process, in bytes.
     too_deep : mapping, optional
-        The answer to a request that nests too deeply to be read, which ends the process by default.
+        The answer to a request that is nested too deeply to be parsed. By default, such a request ends the process.
     """
     for limit, value in ((resource.RLIMIT_AS, memory), (resource.RLIMIT_CORE, 0)):
-        with contextlib.suppress(OSError, ValueError):  # not on every platform
+        with contextlib.suppress(OSError, ValueError):  # not available on every platform
             resource.setrlimit(limit, (value, value))
     for line in sys.stdin.buffer:
         found = _answered(line, answer, too_deep)
@@ -46,8 +46,8 @@ def _answered(
         if too_deep is None:
             raise
         return too_deep
-    # Nobody catches the signal: it ends the process in the middle of whatever it does. What counts is the time that
-    # this process computes, so that a busy machine does not refuse what is quickly answered.
+    # Nobody catches the signal, so it ends the process whatever it is doing. Only this process's CPU time counts, so
+    # that a busy machine does not refuse quick requests.
     signal.setitimer(signal.ITIMER_PROF, request["seconds"])
     found = answer(request)
     signal.setitimer(signal.ITIMER_PROF, 0)

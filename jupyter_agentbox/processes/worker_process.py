@@ -1,4 +1,4 @@
-"""A process of ours that answers lines of JSON, and can be ended whatever it does meanwhile."""
+"""A subprocess that answers lines of JSON, and can be ended at any time, whatever it is doing."""
 
 from __future__ import annotations
 
@@ -17,23 +17,24 @@ _CHUNK: Final = 1024 * 1024
 
 
 class OutOfTimeError(Exception):
-    """It took too long, or more memory than there is for it, and was ended."""
+    """The worker took too long or too much memory, and was ended."""
 
 
 class WorkerProcess:
-    """A process that answers a line with a line, started when it is needed. For one thread at a time.
+    """A process that answers each line with a line, started when needed. For use in one thread at a time.
 
-    It inherits no environment, works in ``/``, and finds no module but the standard library's and those of `path`.
+    It inherits no environment, its working directory is ``/``, and it can import only the standard library and the
+    modules in `path`.
 
     Parameters
     ----------
     module : str
         The module whose ``main`` it runs.
     path : callable
-        Returns where it finds that module, and what that imports.
+        Returns the directories with that module and its imports.
     margin : float
-        Seconds by the clock, more than it may compute, after which it is ended from here: it has to start and to read
-        as well, perhaps on a busy machine.
+        Additional time on the clock, in seconds, after which it is ended from here: it must also start and read,
+        perhaps on a busy machine.
     """
 
     def __init__(self, module: str, path: Callable[[], list[str]], *, margin: float = 20.0) -> None:
@@ -46,23 +47,23 @@ class WorkerProcess:
 
     @property
     def pid(self) -> int | None:
-        """The process, if it runs."""
+        """Process id, if it is running."""
         return self._popen.pid if self._popen else None
 
     def ask(self, line: bytes, *, seconds: float) -> dict[str, Any]:
-        """Send a line and return the answer, an object.
+        """Send a line and return the answer.
 
         Parameters
         ----------
         line : bytes
-            JSON that ends with a line feed.
+            JSON with a line feed at its end.
         seconds : float
-            How long it may compute.
+            Maximum CPU time.
 
         Raises
         ------
         OutOfTimeError
-            It ended, or was ended; the next question starts another one.
+            It ended, or was ended; the next request starts another one.
         OSError
             It cannot be started.
         """
@@ -82,7 +83,7 @@ class WorkerProcess:
         return result if isinstance(result, dict) else {}
 
     def start(self) -> subprocess.Popen[bytes]:
-        """Start the process if it does not run.
+        """Start the process if it is not running.
 
         Raises
         ------
@@ -93,7 +94,7 @@ class WorkerProcess:
         """
         if self._popen is not None and self._popen.poll() is None:
             return self._popen
-        self._stop()  # the pipes of one that ended by itself
+        self._stop()  # the pipes of one that ended on its own
         if self._is_closed:
             raise OutOfTimeError
         code = f"import sys; sys.path[:] += {self._path()!r}; from {self._module} import main; sys.exit(main())"
@@ -104,13 +105,13 @@ class WorkerProcess:
             stderr=subprocess.DEVNULL,
             env={},
             cwd="/",
-            start_new_session=True,  # the terminal's Ctrl-C is for Jupyter alone
+            start_new_session=True,  # a Ctrl-C in the terminal is only for Jupyter
         )
         self._popen, self._end = popen, weakref.finalize(self, _kill, popen)
         return popen
 
     def close(self) -> None:
-        """End the process; none is started again. From any thread."""
+        """End the process for good. May be called from any thread."""
         self._is_closed = True
         self._stop()
 
@@ -121,7 +122,7 @@ class WorkerProcess:
 
 
 def question(head: Mapping[str, Any], name: str, content: bytes) -> bytes:
-    """Return a line to ask: an object that has one more member, whose value is JSON already."""
+    """Return a line for `ask`: an object with one more member, whose value is already JSON."""
     return b'%s, "%s": %s}\n' % (json.dumps(head).encode()[:-1], name.encode(), content)
 
 
