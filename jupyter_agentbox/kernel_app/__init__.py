@@ -1,1 +1,1 @@
-"""The kernel application that `CodeExecutor` and `KernelGateway` start: an ipykernel that has no front end."""
+"""The headless kernel application that `CodeExecutor` and `KernelGateway` start."""

@@ -1,7 +1,7 @@
-"""Starts an ipykernel that has no front end: quickly, with nothing dropped, prepared before its first cell.
+"""Starts a headless ipykernel: quickly, without losing outputs, and prepared before its first cell.
 
-Run as ``python launcher.py CONNECTION_FILE PREPARATION``; the second is JSON. In a sandbox its guard takes the
-`application` and runs it.
+Run as ``python launcher.py CONNECTION_FILE PREPARATION``; the latter is JSON. In a sandbox, its guard runs the
+`application`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 
 _HERE = Path(__file__).resolve()
 
-# No front end is there to debug with, and the debugger is a fifth of a kernel's start.
+# Without a front end, there is no debugging, and the debugger takes a fifth of a kernel's start.
 sys.modules["debugpy"] = None  # type: ignore[assignment]  # makes its import fail
 
 import ipykernel.debugger  # noqa: E402  # looks for debugpy now, once
@@ -34,17 +34,17 @@ _INSTALLED = ("site-packages", "dist-packages")
 
 
 class EagerThread(IOPubThread):
-    """The thread that sends outputs; woken once for all that is scheduled before it wakes."""
+    """The thread that sends outputs. It is woken once for everything scheduled before it wakes."""
 
     _is_woken = False
 
     def schedule(self, f: Callable[[], None]) -> None:
-        """Have `f` called in the thread."""
+        """Schedule a call of `f` in the thread."""
         if self._is_woken and self.thread.is_alive():
             self._events.append(f)
             if self._still_has_to_wake():
                 return
-            f = _nothing  # it woke in this moment and may have missed it
+            f = _nothing  # it woke at this moment and may have missed it
         self._is_woken = True
         super().schedule(f)
 
@@ -52,7 +52,7 @@ class EagerThread(IOPubThread):
         return self._is_woken
 
     def _handle_event(self, msg: list[bytes]) -> None:
-        self._is_woken = False  # first: what comes from now on needs another waking
+        self._is_woken = False  # first: whatever is scheduled from now on must wake it again
         super()._handle_event(msg)
 
 
@@ -66,16 +66,16 @@ class HeadlessKernelApp(IPKernelApp):
     preparation: dict[str, Any]
 
     def init_path(self) -> None:
-        """Let code import what lies in its working directory, as in every notebook.
+        """Let code import from its working directory, as in any notebook.
 
-        IPython does that itself, but not under ``-P``, with which we start so that our own directory is not there.
+        IPython does that itself, but not with ``-P``, which keeps the launcher's directory out of the path.
         """
         if "" not in sys.path:
             installed = (place for place, path in enumerate(sys.path) if Path(path).name in _INSTALLED)
             sys.path.insert(next(installed, 0), "")  # after the standard library
 
     def log_connection_info(self) -> None:
-        """Print nothing about Ctrl-C and other clients: it would be among the last words of a kernel that dies."""
+        """Print nothing about Ctrl-C and other clients: it would appear among the last words of a kernel that dies."""
         printed = sys.__stdout__
         sys.__stdout__ = io.TextIOWrapper(io.BytesIO())  # type: ignore[misc]  # as ipykernel does where it is not wanted
         try:
@@ -84,14 +84,14 @@ class HeadlessKernelApp(IPKernelApp):
             sys.__stdout__ = printed  # type: ignore[misc]
 
     def init_iopub(self, context: zmq.Context[zmq.Socket[bytes]]) -> None:
-        """Open the output channel, without the limit over which ZeroMQ drops messages."""
+        """Open the output channel, without the limit above which ZeroMQ drops messages."""
         context.setsockopt(zmq.SNDHWM, 0)
         self.session.pack = _pack  # the default one fails at lone surrogates, and the cell never ends
         ipykernel.kernelapp.IOPubThread = EagerThread  # type: ignore[attr-defined]  # there is no setting for it
         super().init_iopub(context)
 
     def init_kernel(self) -> None:
-        """Make the kernel, and prepare it."""
+        """Create the kernel and prepare it."""
         super().init_kernel()
         from jupyter_agentbox.kernel_app.streams import drain  # noqa: PLC0415  # only now they are on the path
         from jupyter_agentbox.kernel_app.workspace import import_installed, prepare  # noqa: PLC0415
@@ -103,13 +103,13 @@ class HeadlessKernelApp(IPKernelApp):
         shell.events.register("post_execute", drain)
 
 
-#: Made once: `json.dumps` would make it for each of the four parts of a message.
+#: Created once: `json.dumps` would create one for each of the four parts of a message.
 _encode = json.JSONEncoder(default=json_default, allow_nan=False).encode
 
 
 def _pack(value: Any) -> bytes:
     if isinstance(value, dict) and not value:
-        return b"{}"  # such are the metadata of most messages
+        return b"{}"  # the metadata of most messages
     try:
         return _encode(value).encode()
     except (TypeError, ValueError):
@@ -117,10 +117,10 @@ def _pack(value: Any) -> bytes:
 
 
 def _let_signals_wake_the_loop() -> None:
-    """Make SIGINT reach a cell that awaits something.
+    """Let SIGINT reach a cell that awaits something.
 
-    ipykernel's handler schedules the cell's end with `call_soon`, which does not wake a loop that waits for its files.
-    A loop with any signal handler is woken by every signal.
+    ipykernel's handler schedules the cell's end with `call_soon`, which does not wake a waiting loop. A loop with a
+    signal handler is woken by every signal.
     """
     loop = asyncio.get_running_loop()
     if loop not in _woken:
@@ -132,7 +132,7 @@ _woken: list[asyncio.AbstractEventLoop] = []
 
 
 def application(arguments: list[str]) -> tuple[HeadlessKernelApp, list[str]]:
-    """Return the kernel's application, which is still to be initialized, and the arguments for that.
+    """Return the uninitialized kernel application, and the arguments for its initialization.
 
     Parameters
     ----------

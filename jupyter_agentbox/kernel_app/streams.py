@@ -1,4 +1,4 @@
-"""Standard output and error of a kernel, in which nothing that a program writes comes too late for its cell."""
+"""Standard output and error of a kernel, in which the output of programs arrives in time for its cell."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _CHUNK = 65536
 
 
 class WatchedStream(OutStream):
-    """Standard output or error; what programs write to the file descriptor is in the cell that started them."""
+    """Standard output or error. What programs write to the file descriptor appears in the cell that started them."""
 
     @cached_property
     def _decoder(self) -> codecs.IncrementalDecoder:
         return codecs.getincrementaldecoder("utf-8")("replace")
 
     def flush(self) -> None:
-        """Send what is buffered: from this thread, because a round trip to the other one for each line is slow."""
+        """Send buffered text from this thread: a round trip to the other thread for each line would be slow."""
         if os.getpid() == _process:
             self.drain()
             self._flush()
@@ -34,7 +34,7 @@ class WatchedStream(OutStream):
             super().flush()
 
     def _flush(self) -> None:
-        # Who flushes while another thread does must not go on before that one's text is on its way.
+        # A caller that flushes while another thread does must wait until that thread's text is sent.
         with _flushing:
             super()._flush()
 
@@ -46,7 +46,7 @@ class WatchedStream(OutStream):
             yield parent, text
 
     def write(self, string: str) -> int | None:  # type: ignore[override]  # as ipykernel's
-        """Write text, after what programs have written before."""
+        """Write text, after everything that programs wrote before."""
         self.drain()
         return super().write(string)
 
@@ -57,24 +57,24 @@ class WatchedStream(OutStream):
             self.drain()
 
     def drain(self) -> None:
-        """Take over what was written to the file descriptor so far."""
+        """Read what was written to the file descriptor so far."""
         fid = getattr(self, "_fid", None)
         if fid is None or os.getpid() != _process:
             return
-        with _draining:  # also where nothing waits: another thread may have read it, and not have written it yet
+        with _draining:  # even if nothing waits: another thread may have read it without having written it yet
             while _waiting(fid):
                 super().write(self._decoder.decode(os.read(fid, _CHUNK)))
 
 
 def drain() -> None:
-    """Take over what programs have written so far."""
+    """Read what programs have written so far."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, WatchedStream):
             stream.drain()
 
 
 def texts_sent() -> int:
-    """Return how many messages with text this process has sent."""
+    """Return the number of messages with text that this process has sent."""
     return _texts_sent
 
 
@@ -88,7 +88,7 @@ def _waiting(fid: int) -> int:
 
 
 def _renew_locks() -> None:
-    """Let a forked child write: the thread that held a lock is not in it."""
+    """Let a forked child write: the thread that held a lock does not exist in it."""
     global _draining, _flushing
     _draining, _flushing = threading.RLock(), threading.RLock()
 

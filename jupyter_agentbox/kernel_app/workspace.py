@@ -1,4 +1,4 @@
-"""What a kernel without a front end is given before its first cell."""
+"""Preparation of a headless kernel before its first cell."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ def prepare(
     require_shell_escape: bool = False,
     owner_fd: int | None = None,
 ) -> None:
-    """Load the kernel side and what the kernel's owner asked for.
+    """Load the kernel side, and apply the owner's options.
 
     Parameters
     ----------
     shell : IPython.core.interactiveshell.InteractiveShell
         The kernel's shell.
     working_dir : str or None
-        Where each cell starts.
+        Working directory at the start of each cell.
     approve_shell_cmds, require_shell_escape : bool
         See `jupyter_agentbox.CodeExecutor`.
     owner_fd : int or None
-        The socket to the process that started the kernel, if it is to be the way of tool calls.
+        Socket to the process that started the kernel, if tool calls are to use it.
     """
     load(shell)
     if owner_fd is not None:
@@ -47,12 +47,12 @@ def prepare(
 
 
 def import_installed(function: Callable[[], Any]) -> Callable[[], Any]:
-    """Return a function that takes what it imports from no working directory.
+    """Wrap a function so that it imports nothing from the working directory.
 
     Parameters
     ----------
     function : callable
-        One of ipykernel's, which first imports `psutil` when the kernel ends.
+        A function of ipykernel that imports `psutil` only when the kernel ends.
     """
 
     def call() -> Any:
@@ -63,7 +63,7 @@ def import_installed(function: Callable[[], Any]) -> Callable[[], Any]:
 
 
 def work_in(shell: Any, directory: str) -> None:
-    """Start each cell in a directory: go there, and return after each cell that left it.
+    """Start each cell in a directory: change to it now, and after each cell that left it.
 
     Parameters
     ----------

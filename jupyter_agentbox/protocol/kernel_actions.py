@@ -1,8 +1,8 @@
-"""Jupyter's event that says what became of a kernel: started, interrupted, restarted, shut down."""
+"""Jupyter's event for kernel actions: start, interrupt, restart, shutdown."""
 
 from __future__ import annotations
 
 from typing import Final
 
-#: The id of the event's schema in `jupyter_server`.
+#: Id of the event's schema in `jupyter_server`.
 KERNEL_ACTIONS: Final = "https://events.jupyter.org/jupyter_server/kernel_actions/v1"

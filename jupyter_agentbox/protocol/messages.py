@@ -1,8 +1,8 @@
-"""The kernel link's messages, and how they are read from untrusted JSON.
+"""The kernel link's messages, and their parsing from untrusted JSON.
 
 The kernel side publishes its messages as ``comm_msg`` on IOPub, on a comm whose id starts with `COMM_PREFIX`; the
-server answers with ``comm_msg`` on the kernel's **control** channel, because a blocked cell blocks the shell channel.
-A decision is in none of these messages. ::
+server responds with ``comm_msg`` on the kernel's **control** channel, because a blocked cell blocks the shell channel.
+None of these messages contains a decision. ::
 
     kernel                              server
     Hello          ──────────────────►
@@ -37,40 +37,40 @@ from typing import ClassVar, Final
 from jupyter_agentbox.core.calls import JsonObject, JsonValue
 from jupyter_agentbox.exceptions import ToolArgumentsError
 
-#: Version of these messages; both sides refuse another one.
+#: Version of these messages; both sides refuse other versions.
 VERSION: Final = 1
-#: What every comm id of a kernel side starts with. IOPub topics of comm messages are ``comm-<comm_id>``.
+#: Prefix of the comm ids of kernel sides. IOPub topics of comm messages are ``comm-<comm_id>``.
 COMM_PREFIX: Final = "agentbox-"
 #: The comm's target name.
 COMM_TARGET: Final = "jupyter_agentbox"
 #: The MIME type of a card in an output: ``{"request_id": str}``.
 CARD_MIME_TYPE: Final = "application/vnd.jupyter-agentbox.request+json"
-#: Bytes of the largest message that a server takes from a kernel; it would have to keep, show and send all of it.
+#: Maximum size of a message from a kernel, in bytes: the server must keep, show and send all of it.
 MAX_MESSAGE: Final = 32_000_000
-#: Characters of the longest id of a message, a cell or a comm.
+#: Maximum length of the id of a message, a cell or a comm, in characters.
 MAX_ID: Final = 200
-#: Characters of the largest text of a `CodeRan`: its output and its error. The model is sent less.
+#: Maximum length of the output and of the error in a `CodeRan`, in characters. The model is sent less.
 MAX_CODE_TEXT: Final = 200_000
 #: The MIME type of an item of an agent's turn in an output:
 #: ``{"thread_id": str, "turn_id": str, "item": item, "is_complete": bool, "is_answer": bool}``.
 ITEM_MIME_TYPE: Final = "application/vnd.jupyter-agentbox.item+json"
-#: How a message of a kernel side begins, for the id of one that is too large to be read.
+#: The beginning of a kernel side's message, to find the id of one that is too large to be parsed.
 _HEAD: Final = re.compile(rb'\{(?:"data": ?\{)?"type": ?"[a-z_]{1,20}", ?"id": ?"([A-Za-z0-9_-]{1,200})"')
 
 
 class MessageError(ValueError):
-    """A message that is not one of this protocol."""
+    """The message does not belong to this protocol."""
 
 
 class TooLargeError(MessageError):
-    """A message that is too large to be read.
+    """The message is too large to be parsed.
 
     Parameters
     ----------
     message : str
-        What is too large, and how large it may be.
+        What is too large, and the limit.
     id : str or None
-        The message's id, where it could be found.
+        The message's id, if it was found.
     """
 
     def __init__(self, message: str, *, id: str | None) -> None:
@@ -79,14 +79,14 @@ class TooLargeError(MessageError):
 
 
 def head_id(data: bytes) -> str | None:
-    """Return the id of a message from its beginning, ``None`` if it does not begin as the kernel side writes it."""
+    """Return the id of a message from its beginning; ``None`` if it does not begin as a kernel side writes it."""
     found = _HEAD.match(data)
     return None if found is None else found[1].decode("ascii")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hello:
-    """The kernel side is loaded and asks who is there."""
+    """The kernel side is loaded and looks for a server."""
 
     type: ClassVar[str] = "hello"
     version: int = VERSION
@@ -94,7 +94,7 @@ class Hello:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Welcome:
-    """A server answers. `url` is where a person decides, for front ends without the extension; it has no token."""
+    """A server responds. `url` is the page where a person decides, for front ends without the extension; no token."""
 
     type: ClassVar[str] = "welcome"
     version: int = VERSION
@@ -104,7 +104,7 @@ class Welcome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListServers:
-    """Asks for ``{"servers": [{"name", "state", "error", "tool_count"}]}``."""
+    """Requests ``{"servers": [{"name", "state", "error", "tool_count"}]}``."""
 
     type: ClassVar[str] = "list_servers"
     id: str
@@ -112,7 +112,7 @@ class ListServers:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GetModule:
-    """Asks for ``{"source": str, "tools": [{"name", "function", "title", "description"}]}`` of one server."""
+    """Requests ``{"source": str, "tools": [{"name", "function", "title", "description"}]}`` of one server."""
 
     type: ClassVar[str] = "get_module"
     id: str
@@ -121,7 +121,7 @@ class GetModule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListPending:
-    """Asks for ``{"approvals": [{"id", "server", "tool", "created_at", "expires_at"}]}`` of this kernel."""
+    """Requests ``{"approvals": [{"id", "server", "tool", "created_at", "expires_at"}]}`` of this kernel."""
 
     type: ClassVar[str] = "list_pending"
     id: str
@@ -129,7 +129,7 @@ class ListPending:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """Asks for one tool call; the result is a `Reply` whose content is a `ToolResult` as JSON."""
+    """Requests a tool call. The result is a `Reply` with a `ToolResult` as JSON."""
 
     type: ClassVar[str] = "call"
     id: str
@@ -141,7 +141,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StartTurn:
-    """Asks for a turn of the notebook's thread; the reply has ``{"turn": turn}``, as it ended.
+    """Requests a turn of the notebook's thread. The reply has the ended turn, ``{"turn": turn}``.
 
     `options` may have ``thread``, ``new``, ``mode``, ``model``, ``backend``, ``steps`` and ``context``.
     """
@@ -155,10 +155,10 @@ class StartTurn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CodeRan:
-    """What became of code, or which variables there are; `id` is that of the `StartTurn`.
+    """The outcome of code, or a list of variables. `id` is that of the `StartTurn`.
 
-    `content` of code has ``status`` (``completed``, ``failed`` or ``interrupted``), ``text``, ``error`` and ``images``;
-    of variables ``text``.
+    For code, `content` has ``status`` (``completed``, ``failed`` or ``interrupted``), ``text``, ``error`` and
+    ``images``; for variables, ``text``.
     """
 
     type: ClassVar[str] = "code_ran"
@@ -179,7 +179,7 @@ class AgentCommand:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cancel:
-    """Nobody waits for these calls, or turns, any more."""
+    """Cancels calls or turns for which nobody waits any more."""
 
     type: ClassVar[str] = "cancel"
     ids: list[str]
@@ -187,7 +187,7 @@ class Cancel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ping:
-    """The ids that this kernel side waits for."""
+    """The ids of the messages whose replies this kernel side waits for."""
 
     type: ClassVar[str] = "ping"
     ids: list[str]
@@ -195,7 +195,7 @@ class Ping:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Waiting:
-    """A person is asked."""
+    """The call waits for a person."""
 
     type: ClassVar[str] = "waiting"
     id: str
@@ -205,7 +205,7 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Running:
-    """The call was approved, by a person or a rule, and runs."""
+    """The call was approved, by a person or a rule, and is running."""
 
     type: ClassVar[str] = "running"
     id: str
@@ -214,7 +214,7 @@ class Running:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """The call runs, and its server asks a person something; what, and the answer, no kernel hears."""
+    """The running call's server asks a person a question. Neither the question nor the answer is sent to kernels."""
 
     type: ClassVar[str] = "asked"
     id: str
@@ -223,7 +223,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnEvent:
-    """Something happened in the turn; `event` is as in the turn's stream of events in the REST API."""
+    """An event of the turn. `event` is the same as in the REST API's stream of events."""
 
     type: ClassVar[str] = "turn_event"
     id: str
@@ -232,7 +232,7 @@ class TurnEvent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunCode:
-    """Run this code in the cell of the turn. It was approved, and is recorded as running."""
+    """Requests to run code in the turn's cell. It was approved, and is recorded as running."""
 
     type: ClassVar[str] = "run_code"
     id: str
@@ -243,7 +243,7 @@ class RunCode:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GetVariables:
-    """Say which variables there are."""
+    """Requests a list of the variables."""
 
     type: ClassVar[str] = "get_variables"
     id: str
@@ -262,7 +262,7 @@ class Reply:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failure:
-    """The message with this id failed; `code` is one of `jupyter_agentbox.exceptions.ERRORS_BY_CODE`."""
+    """The message with this id failed. `code` is one of `jupyter_agentbox.exceptions.ERRORS_BY_CODE`."""
 
     type: ClassVar[str] = "failure"
     id: str
@@ -274,7 +274,7 @@ class Failure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unfinished:
-    """What this kernel side has asked for and the server has not answered yet: it is there, and works on these."""
+    """The ids of the messages that the server has not replied to yet: it is alive, and working on them."""
 
     type: ClassVar[str] = "unfinished"
     ids: list[str]
@@ -282,21 +282,21 @@ class Unfinished:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pong:
-    """Of the ids in a `Ping`, those that this server does not know: it was restarted, or never got them."""
+    """The ids in a `Ping` that this server does not know: it was restarted, or never received them."""
 
     type: ClassVar[str] = "pong"
     unknown: list[str]
 
 
 def too_large(error: TooLargeError) -> Failure:
-    """Return what a kernel side is told of its message that was too large to be read."""
+    """Return the response to a message that is too large to be parsed."""
     text = f"{error}: nobody was asked, and nothing ran. Pass large data by file name or in parts."
     return Failure(id=error.id or "", code=ToolArgumentsError.code, message=text)
 
 
-#: What is answered with a `Reply` or a `Failure`.
+#: Messages that are answered with a `Reply` or a `Failure`.
 Question = ListServers | GetModule | ListPending | Call | StartTurn | AgentCommand
-#: What a kernel side is told of its turn until that ends.
+#: Messages to a kernel side about its turn, until it ends.
 TurnNews = TurnEvent | RunCode | GetVariables
 FromKernel = Hello | Question | CodeRan | Cancel | Ping
 FromServer = Welcome | Waiting | Running | Asked | TurnNews | Reply | Failure | Pong | Unfinished
@@ -317,13 +317,13 @@ _FROM_SERVER: Final = {
     )
 }
 
-#: The fields of each type of message, and their types as they stand in its class.
+#: The fields of each type of message, with the types that its class declares.
 _FIELDS: Final = {
     kind: {known.name: str(known.type) for known in fields(cls)}
     for kind, cls in (*_FROM_KERNEL.items(), *_FROM_SERVER.items())
 }
 
-#: The Python types that a field's annotation stands for.
+#: The Python types for a field's annotation.
 _CHECKS: Final[dict[str, tuple[type, ...]]] = {
     "str": (str,),
     "int": (int,),
@@ -339,7 +339,7 @@ def to_json(message: Message) -> JsonObject:
 
 
 def from_kernel(value: JsonValue) -> FromKernel:
-    """Read a message that a kernel sent. The kernel runs the code under review, so nothing in it is trusted.
+    """Parse a message from a kernel, which is untrusted, because the kernel runs the code under review.
 
     Raises
     ------
@@ -350,7 +350,7 @@ def from_kernel(value: JsonValue) -> FromKernel:
 
 
 def from_server(value: JsonValue) -> FromServer:
-    """Read a message that the server sent.
+    """Parse a message from the server.
 
     Raises
     ------

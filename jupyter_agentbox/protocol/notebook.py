@@ -1,4 +1,4 @@
-"""Code that is to run in a kernel, as a call of a tool: it is asked about, decided and recorded like all others."""
+"""Code to be run in a kernel, as a tool call that is requested, decided and recorded like any other."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Final
 NOTEBOOK_SERVER: Final = "notebook"
 #: Takes ``{"code": str}``.
 RUN_CODE_TOOL: Final = "run_code"
-#: Takes ``{"thread": str, "approval_mode": str}``: a kernel wants an agent's thread to ask less.
+#: Takes ``{"thread": str, "approval_mode": str}``: a kernel requests that an agent's thread ask less.
 SET_MODE_TOOL: Final = "set_approval_mode"
-#: The environment variable that is set where code of an agent runs.
+#: Environment variable that is set where an agent's code runs.
 IN_AGENT_CODE: Final = "JUPYTER_AGENTBOX_AGENT_KERNEL"
-#: In what a kernel shows when it is asked what code left in `results`: ``{"type": str, "results": JSON}``.
+#: MIME type of a display with the value of `results`: ``{"type": str, "results": JSON}``.
 RESULTS_MIME_TYPE: Final = "application/vnd.jupyter-agentbox.results+json"

@@ -1,13 +1,13 @@
-"""Messages on a socket that keeps packets apart (``SOCK_SEQPACKET``, unix(7)), between a kernel and its owner.
+"""Messages between a kernel and its owner on a packet socket (``SOCK_SEQPACKET``, unix(7)).
 
-A packet is sent whole or not at all, so an interrupt never leaves half of one. A long message is cut: the first byte of
-each packet says whether it begins one, ends one, both or neither. A message that was not sent to its end is dropped
-when the next one begins. ::
+A packet is sent entirely or not at all, so an interrupt never leaves a partial one. A long message is split: the first
+byte of each packet says whether it begins a message, ends one, both or neither. An incomplete message is dropped when
+the next one begins. ::
 
     packet   flags  JSON, or a part of it
 
-What the kernel prints goes another way, on IOPub. So that a message does not overtake the text before it, the kernel
-says in each how many texts it has sent on IOPub since it was started.
+What the kernel prints is sent on IOPub. So that a message does not overtake earlier text, each says how many texts the
+kernel has sent on IOPub since it started.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from jupyter_agentbox.core.calls import JsonObject, JsonValue
 from .messages import MAX_MESSAGE, MessageError, TooLargeError, head_id
 from .sizes import MAX_VALUES, count_values
 
-#: Bytes of the largest packet; a socket's buffer holds some of them.
+#: Maximum size of a packet in bytes; a socket's buffer holds several.
 MAX_PACKET: Final = 65_536
 
-#: The key of a kernel's messages under which that number stands.
+#: The key with that number in a kernel's messages.
 TEXTS_BEFORE: Final = "texts_before"
 
 _FIRST: Final = 1
@@ -38,10 +38,10 @@ def to_packets(message: JsonObject) -> Iterator[bytes]:
     Raises
     ------
     TypeError, ValueError
-        If it is no JSON.
+        If it is not JSON.
     """
-    # In UTF-8, as comm messages are, so that one measure of size holds for both. A person's reason or a tool's text may
-    # hold a lone surrogate, which passes as it is.
+    # In UTF-8, like comm messages, so that sizes are comparable. Lone surrogates, in a person's reason or a tool's
+    # text, are kept.
     data = json.dumps(message, ensure_ascii=False).encode("utf-8", "surrogatepass")
     if len(data) <= _PART:
         yield b"\x03" + data
@@ -52,27 +52,27 @@ def to_packets(message: JsonObject) -> Iterator[bytes]:
 
 
 class Joiner:
-    """Puts messages together from their packets."""
+    """Joins packets to messages."""
 
     def __init__(self) -> None:
         self._parts: list[bytes] | None = None
         self._size = 0
 
     def feed(self, packet: bytes) -> JsonValue | None:
-        """Take a packet; return the message that it completes, if it does.
+        """Add a packet; return the message that it completes, if any.
 
         Raises
         ------
         MessageError
-            If it completes a message that cannot be read.
+            If it completes a message that cannot be parsed.
         TooLargeError
-            If the message has more than `MAX_MESSAGE` bytes, at the packet with which it has.
+            If the message exceeds `MAX_MESSAGE` with this packet.
         """
         flags = packet[0] if packet else 0
         if flags & _FIRST:
             self._parts, self._size = [], 0
         if self._parts is None:
-            return None  # the beginning was too long or never sent
+            return None  # the message was too long, or its beginning was never sent
         self._parts.append(packet[1:])
         self._size += len(packet)
         if self._size > MAX_MESSAGE:

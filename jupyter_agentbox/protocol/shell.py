@@ -1,11 +1,11 @@
-"""What a kernel calls to have a shell command approved: tools of a server that no configuration needs."""
+"""The tools that a kernel calls to have shell commands approved, of a server that needs no configuration."""
 
 from __future__ import annotations
 
 from typing import Final
 
 SHELL_SERVER: Final = "shell"
-#: ``!command`` and its relatives; takes and gives ``{"cmd": str}``.
+#: For ``!command`` and the like; takes and returns ``{"cmd": str}``.
 SHELL_TOOL: Final = "shell"
-#: The script of a cell magic; takes and gives ``{"cmd": str}``.
+#: For the script of a cell magic; takes and returns ``{"cmd": str}``.
 SHELL_MAGIC_TOOL: Final = "shell_magic"

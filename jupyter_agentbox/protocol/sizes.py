@@ -1,4 +1,4 @@
-"""What a message costs who takes it: its bytes, and the values in it, which are larger in memory than in JSON."""
+"""The memory that messages take: their bytes, and their values, which are larger in memory than in JSON."""
 
 from __future__ import annotations
 
@@ -8,25 +8,25 @@ from typing import Final
 
 from jupyter_agentbox.core.calls import JsonValue
 
-#: Values that a message may have. Reading one is a single step that nothing else in the process can interrupt, and a
-#: million values take a tenth of a second or two.
+#: Maximum number of values in a message. Parsing is a single step that nothing in the process can interrupt; for a
+#: million values, it takes 0.1 to 0.2 s.
 MAX_VALUES: Final = 1_000_000
-#: Bytes that a value takes in memory beside its text, about: an empty list has 56, and 8 in the list that it is in.
+#: Approximate memory of a value besides its text, in bytes: an empty list takes 56, and 8 in its parent.
 VALUE_SIZE: Final = 64
 
 
 def count_values(data: bytes, *, most: int | None = None) -> int:
-    """Return how many values a JSON text has, or a few more, without reading it.
+    """Return the number of values in a JSON text, or a few more, without parsing it.
 
-    Each value but the first of a list or an object comes after a comma, and the first after a bracket. Where there are
-    too many of those, the ones inside strings are left out.
+    The first value of a list or object follows a bracket, each other one a comma. If there are too many of these, those
+    inside strings are excluded.
 
     Parameters
     ----------
     data : bytes
         The text.
     most : int, optional
-        How many are too many; `MAX_VALUES` by default.
+        The limit; `MAX_VALUES` by default.
     """
     limit = MAX_VALUES if most is None else most
     count = _separators(data)
@@ -34,13 +34,13 @@ def count_values(data: bytes, *, most: int | None = None) -> int:
         return count
     bare = data.replace(b"\\\\", b"").replace(b'\\"', b"")
     strings = bare.count(b'"') // 2
-    if strings > 2 * limit:  # half of them may be names; splitting the text at them would cost more than they are
+    if strings > 2 * limit:  # half of them may be names; splitting the text at them would take more memory than they do
         return strings
     return sum(map(_separators, bare.split(b'"')[::2]))
 
 
 class ValueCounter:
-    """Counts the values of JSON texts that come in chunks, as `count_values` does, without keeping them."""
+    """Counts the values of JSON texts that arrive in chunks, like `count_values`, without keeping them."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -48,10 +48,10 @@ class ValueCounter:
         self._rest = b""
 
     def feed(self, chunk: bytes) -> None:
-        """Count what separates values in the next chunk, outside strings."""
+        """Count the separators in the next chunk, outside strings."""
         data = self._rest + chunk
         cut = len(data) - len(data.rstrip(b"\\"))
-        self._rest = b"\\" if cut % 2 else b""  # what it escapes is in the next chunk
+        self._rest = b"\\" if cut % 2 else b""  # the escaped character is in the next chunk
         bare = data.removesuffix(self._rest).replace(b"\\\\", b"").replace(b'\\"', b"")
         parts = bare.split(b'"')
         self.count += sum(map(_separators, parts[1 if self._is_in_string else 0 :: 2]))
@@ -59,12 +59,12 @@ class ValueCounter:
 
 
 def weight(data: bytes) -> int:
-    """Return how many bytes of memory a JSON text takes, about, once it is read and its text is kept as well."""
+    """Return the approximate memory that a JSON text takes once parsed, including the text itself, in bytes."""
     return len(data) + VALUE_SIZE * count_values(data)
 
 
 def weight_of(value: JsonValue, *, most: float = math.inf) -> int:
-    """Return the `weight` of a value that was read already; of more than `most` not how much."""
+    """Return the `weight` of a parsed value; counting stops above `most`."""
     total = 0
     rest: list[JsonValue] = [value]
     while rest and total < most:
