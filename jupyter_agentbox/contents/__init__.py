@@ -1,1 +1,1 @@
-"""Jupyter's own file handling, held to follow no link that a sandboxed kernel may have made."""
+"""Prevents Jupyter's file handling from following links that a sandboxed kernel may have created."""

@@ -16,21 +16,21 @@ from jupyter_agentbox.protocol.kernel_actions import KERNEL_ACTIONS
 
 from .locations import Location, locate
 
-#: Seconds between two looks at what other servers recorded: a list of a large directory asks for every file.
+#: Minimum interval between reads of other servers' records, in seconds: listing a large directory asks for every file.
 _RECORD: Final = 1.0
 
 
 class KernelDirectories:
-    """The directories in which sandboxed kernels of this server can write, or could.
+    """The directories in which this server's sandboxed kernels can write, or once could.
 
     Parameters
     ----------
     kernels : MultiKernelManager
         The server's.
     events : EventLogger
-        The server's event logger, to which Jupyter's kernel managers report what they do.
+        The server's event logger, to which Jupyter's kernel managers report their actions.
     recorded : callable, optional
-        Returns such directories of this user's other servers, and of earlier ones.
+        Returns the same directories of this user's other and earlier servers.
     """
 
     def __init__(
@@ -46,18 +46,18 @@ class KernelDirectories:
         events.add_listener(schema_id=KERNEL_ACTIONS, listener=self._on_action)
 
     def find(self, path: str) -> Location | None:
-        """Return where a path leads, if that is in such a directory.
+        """Return the location of a path if it leads into such a directory.
 
         Parameters
         ----------
         path : str
-            Absolute; what of it is above such a directory may hold links.
+            An absolute path; its part above such a directory may contain links.
         """
         self._look()
         return locate(os.path.abspath(path), self._known) if self._known else None  # noqa: PTH100  # links matter
 
     def holds(self, directory: Path) -> bool:
-        """Whether a sandboxed kernel can write in a directory, or could."""
+        """Whether a sandboxed kernel can write in a directory, or once could."""
         return self.find(str(directory / "file")) is not None
 
     def _look(self) -> None:

@@ -1,4 +1,4 @@
-"""Files where sandboxed kernels can write, reached by their names one after the other: through no link."""
+"""Files in directories where sandboxed kernels can write, opened name by name, without following links."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from typing import IO, Any, Final
 from jupyter_agentbox.no_follow import NO_FOLLOW, open_directory
 
 _NEW: Final = os.O_RDWR | os.O_CREAT | os.O_EXCL | NO_FOLLOW
-#: A pipe in the place of a file must not hold up the server.
+#: A pipe in place of a file must not block the server.
 _AT_ONCE: Final = getattr(os, "O_NONBLOCK", 0)
-#: As many as Linux follows in a path.
+#: The number of links that Linux follows in a path.
 _MOST_LINKS: Final = 40
 
 
@@ -29,7 +29,7 @@ class Location:
     place : Path
         The directory, without links.
     parts : tuple of str
-        The names that lead from it to the file. None of them may be a link.
+        The names from there to the file, none of which may be a link.
     """
 
     place: Path
@@ -37,42 +37,42 @@ class Location:
 
     @classmethod
     def at(cls, path: str) -> Location:
-        """Return a file that is where no kernel can write: links above it are followed."""
+        """Return the location of a file where no kernel can write; links above it are followed."""
         return cls(Path(path).parent, (Path(path).name,))
 
     @contextmanager
     def reading(self) -> Iterator[IO[bytes]]:
-        """Open the file to read it.
+        """Open the file for reading.
 
         Raises
         ------
         OSError
-            If that fails, or there is a link on the way, or no regular file.
+            If that fails, if there is a link on the way, or if it is not a regular file.
         """
         with self._existing(os.O_RDONLY, "rb") as file:
             yield file
 
     @contextmanager
     def appending(self) -> Iterator[IO[bytes]]:
-        """Open the file, which exists, to write at its end. Raises as `reading` does."""
+        """Open the existing file for appending. Raises the same errors as `reading`."""
         with self._existing(os.O_WRONLY | os.O_APPEND, "ab") as file:
             yield file
 
     def remove(self) -> None:
-        """Remove the file. Raises as `reading` does."""
+        """Remove the file. Raises the same errors as `reading`."""
         with self._directory() as directory:
             _mode_of(self.parts[-1], directory)
             os.unlink(self.parts[-1], dir_fd=directory)
 
     def move(self, target: Location) -> None:
-        """Give the file another place, and name. Raises as `reading` does."""
+        """Move the file. Raises the same errors as `reading`."""
         with self._directory() as directory, target._directory() as other:
             _mode_of(self.parts[-1], directory)
             os.replace(self.parts[-1], target.parts[-1], src_dir_fd=directory, dst_dir_fd=other)
 
     @property
     def is_below_link(self) -> bool:
-        """Whether one of the directories on the way is a link, or cannot be entered."""
+        """Whether a directory on the way is a link, or cannot be opened."""
         try:
             with self._directory():
                 return False
@@ -83,7 +83,7 @@ class Location:
 
     @property
     def is_link(self) -> bool:
-        """Whether it is a link itself."""
+        """Whether the file itself is a link."""
         return self.place.joinpath(*self.parts).is_symlink()
 
     def _directory(self) -> AbstractContextManager[int]:
@@ -100,7 +100,7 @@ class Location:
 
     @contextmanager
     def writing(self, *, text: bool = False, **options: Any) -> Iterator[IO[Any]]:
-        """Give a new file, and put it in the place of the old one when it is written.
+        """Yield a new file, which replaces the old one once it is written.
 
         Parameters
         ----------
@@ -112,7 +112,7 @@ class Location:
         Raises
         ------
         OSError
-            If that fails, or there is a link on the way, or something else than a regular file.
+            If that fails, if there is a link on the way, or if the old one is not a regular file.
         """
         *above, name = self.parts
         new = f".~{name}.{secrets.token_hex(4)}"
@@ -134,7 +134,7 @@ class Location:
 
 
 def locate(path: str, directories: Set[str]) -> Location | None:
-    """Go to a path, one name after the other, until that enters one of `directories`; links above them are followed."""
+    """Follow a path name by name until it enters one of `directories`; links above them are followed."""
     waiting = _names(path)
     real, links = "/", 0
     while waiting:
@@ -147,7 +147,7 @@ def locate(path: str, directories: Set[str]) -> Location | None:
         inner = os.path.join(real, name)  # noqa: PTH118
         try:
             target = os.readlink(inner)  # noqa: PTH115
-        except OSError:  # no link, or nothing there
+        except OSError:  # not a link, or missing
             real = inner
             continue
         links += 1
@@ -159,7 +159,7 @@ def locate(path: str, directories: Set[str]) -> Location | None:
 
 
 def _names(path: str) -> list[str]:
-    """Return the names of a path, the last one first."""
+    """Return the names in a path, last one first."""
     return [name for name in reversed(path.split("/")) if name not in ("", ".")]
 
 
@@ -173,7 +173,7 @@ def _opened(place: Path, parts: Sequence[str]) -> Iterator[int]:
 
 
 def _mode_of(name: str, directory: int) -> int | None:
-    """Return the mode of what a new file will replace; ``None`` if there is nothing."""
+    """Return the mode of the file that a new one will replace; ``None`` if there is none."""
     try:
         mode = os.stat(name, dir_fd=directory, follow_symlinks=False).st_mode
     except FileNotFoundError:

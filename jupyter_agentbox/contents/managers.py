@@ -1,8 +1,8 @@
-"""The server's own reading and writing where sandboxed kernels can write: through no link that one may have made.
+"""File access of the server where sandboxed kernels can write, without following links that one may have created.
 
-Jupyter saves a notebook by its name, and follows links. What is saved is partly the kernel's, outputs above all; so a
-kernel that put a link in the place of its notebook would let the server write them to a file of its choice. And what
-the server copies, to a checkpoint first of all, the kernel can read.
+Jupyter saves a notebook by its name, and follows links. A kernel provides part of its content, such as outputs, so by
+putting a link in place of its notebook, it could have the server write them to a file of its choice. It could also read
+whatever the server copies, for example to a checkpoint.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ from .refusals import as_http_error, refusal
 
 _BAD_REQUEST: Final = 400
 
-#: What a copy reads, and what it writes.
+#: The two files of a copy: the one read, and the one written.
 _Files: TypeAlias = tuple[AbstractContextManager[IO[Any]], AbstractContextManager[IO[Any]]]
 
 
 def harden_contents_manager(contents: ContentsManager, directories: KernelDirectories) -> None:
-    """Let a server's contents manager follow no link where a sandboxed kernel can write, now and later.
+    """Prevent a server's contents manager from following links where a sandboxed kernel can write, now and later.
 
     Parameters
     ----------
     contents : ContentsManager
-        The server's. One that keeps contents elsewhere than in files is left as it is.
+        The server's. One that does not store contents in files is left unchanged.
     directories : KernelDirectories
         Where kernels can write.
     """
@@ -64,7 +64,7 @@ def harden_contents_manager(contents: ContentsManager, directories: KernelDirect
 
 
 class _SafeFiles:
-    """What a contents manager does with files, and the same without links where that is needed."""
+    """The file operations of a contents manager, without links where necessary."""
 
     def __init__(self, manager: FileManagerMixin, directories: KernelDirectories) -> None:
         self._manager = manager
@@ -75,9 +75,9 @@ class _SafeFiles:
         self._path_of: Any = manager._get_os_path
 
     def path_of(self, path: str) -> str:
-        """Return the path of a file for whatever the manager does with it, if no link leads there.
+        """Return the path of a file for the manager's operations, if no link leads there.
 
-        Such a link is refused here for all that goes by the name: deleting, renaming, making a directory.
+        Here, such a link is refused for all operations by name: deleting, renaming, creating a directory.
         """
         os_path: str = self._path_of(path)
         found = self._find(os_path)
@@ -112,14 +112,14 @@ class _SafeFiles:
             await in_thread(_copy, *files)
 
     def _files_of_copy(self, src: str, dest: str) -> _Files | None:
-        """Return what a copy reads and writes if one of the two is where a kernel can write; nothing is open yet."""
+        """Return the two files of a copy, not yet open, if a kernel can write to the directory of one of them."""
         if self._find(src) is None and self._find(dest) is None:
             return None
         return self.open(src, "rb"), self.atomic_writing(dest, text=False)
 
 
 class _SafeCheckpoints:
-    """What a manager of checkpoints does with files by their names."""
+    """The operations of a checkpoints manager on files by name."""
 
     def __init__(self, manager: FileCheckpoints, directories: KernelDirectories) -> None:
         self._manager: Any = manager
@@ -129,7 +129,7 @@ class _SafeCheckpoints:
         self._rename: Any = manager.rename_checkpoint
 
     def methods(self) -> dict[str, Any]:
-        """Return the methods that take the place of the manager's."""
+        """Return the methods that replace the manager's."""
         is_async = isinstance(self._manager, AsyncFileCheckpoints)
         return {
             "_get_os_path": self.directory_of,
@@ -138,7 +138,7 @@ class _SafeCheckpoints:
         }
 
     def directory_of(self, path: str) -> str:
-        """Return the path of a directory in which there will be one of checkpoints."""
+        """Return the path of a directory that will have a directory of checkpoints."""
         os_path: str = self._path_of(path)
         found = self._find(str(Path(os_path) / self._manager.checkpoint_dir / "file"))
         if found is not None and found.is_below_link:
@@ -183,7 +183,7 @@ class _SafeCheckpoints:
 
 
 class _SafeListing:
-    """What a contents manager says of a directory."""
+    """A contents manager's listings of directories."""
 
     def __init__(self, manager: FileContentsManager, directories: KernelDirectories) -> None:
         self._path_of: Any = manager._get_os_path
@@ -199,7 +199,7 @@ class _SafeListing:
 
 
 class _Uploads:
-    """Later parts of an upload, which the server adds to the file that the first one made."""
+    """Later parts of an upload, which the server appends to the file that the first part created."""
 
     def __init__(self, append: Any, directories: KernelDirectories) -> None:
         self._append = append

@@ -1,4 +1,4 @@
-"""What a page is told where the server neither reads nor writes a file."""
+"""Errors for pages whose file the server neither reads nor writes."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ _FORBIDDEN: Final = 403
 
 @contextmanager
 def as_http_error(os_path: str) -> Iterator[None]:
-    """Let a failure be one that the page shows.
+    """Turn an error into one that the page shows.
 
     Parameters
     ----------
     os_path : str
-        The file that is read or written.
+        The file concerned.
 
     Raises
     ------
     HTTPError
-        403, in the place of an `OSError`. That a file is missing is said as ever.
+        403 in place of an `OSError`, except for a missing file.
     """
     try:
         yield
@@ -35,7 +35,7 @@ def as_http_error(os_path: str) -> Iterator[None]:
 
 
 def refusal(os_path: str, why: str) -> HTTPError:
-    """Return what a page is told of a file that is not used, and why."""
+    """Return the error for a file that is refused, with the reason."""
     return HTTPError(
         _FORBIDDEN,
         f"`{Path(os_path).name}` is in the work directory of a sandboxed kernel, and is or is below a link or no"

@@ -1,4 +1,4 @@
-"""What the server serves as it is (``/files/``, downloads): through no link that a sandboxed kernel may have made."""
+"""Serving of raw files (``/files/``, downloads) without following links that a sandboxed kernel may have created."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _NOT_FOUND = 404
 
 
 def serve_no_links(application: Application, directories: KernelDirectories) -> None:
-    """Let the handlers of files follow no link where a sandboxed kernel can write.
+    """Prevent the file handlers from following links where a sandboxed kernel can write.
 
     Parameters
     ----------
     application : Application
-        The server's. Only handlers that it has already are changed.
+        The server's. Only handlers that already exist are changed.
     directories : KernelDirectories
         Where kernels can write.
     """
@@ -43,7 +43,7 @@ def _rules(router: RuleRouter) -> Iterator[Rule]:
 
 
 class _SafeFileHandler(AuthenticatedFileHandler):
-    """Opens a file that a kernel can exchange once, and serves what it opened."""
+    """Opens a file that a kernel can replace once, and serves what it opened."""
 
     directories: KernelDirectories
     _called: str | None = None
@@ -53,7 +53,7 @@ class _SafeFileHandler(AuthenticatedFileHandler):
         super().initialize(*arguments, **options)
 
     def validate_absolute_path(self, root: str, absolute_path: str) -> str:
-        # As it was asked for: what Tornado returns has no link in it any more, or is `None` where it redirects.
+        # The requested path: the one that Tornado returns has no links any more, or is `None` for a redirect.
         found = self.directories.find(absolute_path)
         path = super().validate_absolute_path(root, absolute_path)
         if found is None or path is None:
@@ -68,7 +68,7 @@ class _SafeFileHandler(AuthenticatedFileHandler):
 
     def get_content_type(self) -> str:
         opened = self.absolute_path
-        self.absolute_path = self._called or opened  # the name says which type it is
+        self.absolute_path = self._called or opened  # the type is derived from the name
         try:
             return super().get_content_type()
         finally:

@@ -1,4 +1,4 @@
-"""What tests of the services and of your own extensions need: fakes of everything outside, and a scripted model."""
+"""Helpers for tests of the services and of your own extensions: fakes of everything external, and a scripted model."""
 
 from __future__ import annotations
 

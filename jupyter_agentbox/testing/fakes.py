@@ -1,7 +1,7 @@
-"""Fakes of everything outside, for tests of the services and of your own extensions.
+"""Fakes of everything external, for tests of the services and of your own extensions.
 
-None of them has a thread, a file or a clock. `FakeTools`, `MemoryApprovalStore`, `FakeAnnouncer` and
-`FakeKernelChannel` implement the Protocols of `jupyter_agentbox.core.ports`; what waits is bounded by `TIMEOUT`.
+None of them uses threads, files or the clock. `FakeTools`, `MemoryApprovalStore`, `FakeAnnouncer` and
+`FakeKernelChannel` implement the Protocols of `jupyter_agentbox.core.ports`; waits are limited by `TIMEOUT`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from jupyter_agentbox.core.tools import (
 )
 from jupyter_agentbox.exceptions import StorageError, UnknownApprovalError, UnknownServerError, UnknownToolError
 
-#: How long a fake waits for something that should happen at once, in seconds.
+#: Maximum time that a fake waits for something that should happen at once, in seconds.
 TIMEOUT: Final = 60
 
 T = TypeVar("T")
@@ -40,34 +40,34 @@ ScriptedTool: TypeAlias = Callable[[ToolCall, Report], Awaitable[ToolResult | Js
 
 
 class FakeClock:
-    """A `Clock` that stands still until it is told to go on.
+    """A `Clock` that stands still until it is advanced.
 
     Parameters
     ----------
     now : datetime or None
-        Where it starts, with time zone; 1 May 2026, 12:00 UTC by default.
+        Its initial time, with time zone; 1 May 2026, 12:00 UTC by default.
     """
 
     def __init__(self, now: datetime | None = None) -> None:
         self._now = now or datetime(2026, 5, 1, 12, tzinfo=UTC)
 
     def now(self) -> datetime:
-        """Return the time that the test has set."""
+        """Return the current time."""
         return self._now
 
     def advance(self, seconds: float) -> datetime:
-        """Go on by so many seconds and return the new time."""
+        """Advance by some seconds, and return the new time."""
         self._now += timedelta(seconds=seconds)
         return self._now
 
 
 class FakeIds:
-    """`Ids` that can be foretold: ``r1``, ``r2`` and so on.
+    """Predictable `Ids`: ``r1``, ``r2`` and so on.
 
     Parameters
     ----------
     prefix : str
-        What each id starts with.
+        Prefix of the ids.
     """
 
     def __init__(self, prefix: str = "r") -> None:
@@ -94,17 +94,17 @@ class FakeTools:
     Parameters
     ----------
     tools : dict
-        ``"server.tool"`` (split at the first dot) to a coroutine function of the call and a function that reports
-        progress. What it returns is the result: a `ToolResult` as it is, any other value as structured content.
+        ``"server.tool"`` (split at the first dot) mapped to a coroutine function, which takes the call and a function
+        that reports progress. It returns the result: a `ToolResult`, or any other value as structured content.
     descriptions : dict
-        ``"server.tool"`` to the tool's description, where the default (the bare name) will not do.
+        ``"server.tool"`` mapped to the tool's description, if the default, with only a name, does not suffice.
 
     Attributes
     ----------
     calls : list of ToolCall
-        Every call that was run, in order.
+        The calls that were run, in order.
     listener : CallListener or None
-        Hears what is said while the call that came last runs.
+        The listener of the most recent call.
     """
 
     def __init__(
@@ -119,7 +119,7 @@ class FakeTools:
         self.listener: CallListener | None = None
 
     def servers(self) -> Sequence[ServerStatus]:
-        """Return the servers that the tools' names speak of, all running."""
+        """Return the servers in the tools' names, all running."""
         counts: dict[str, int] = {}
         for name in self.tools:
             server = name.partition(".")[0]
@@ -154,7 +154,7 @@ class FakeTools:
         return await self.restart(name)
 
     async def stop(self, name: str) -> ServerStatus:
-        """Return the server's status: there is nothing to stop."""
+        """Return the server's status; there is nothing to stop."""
         return await self.restart(name)
 
     async def restart(self, name: str) -> ServerStatus:
@@ -172,7 +172,7 @@ class FakeTools:
         raise UnknownToolError(f"MCP server `{server}` has no tool `{tool}`")
 
     async def call_tool(self, call: ToolCall, *, listener: CallListener | None = None) -> ToolResult:
-        """Run the test's function and return its result; what it raises is raised."""
+        """Run the test's function, and return its result or raise its exception."""
         await self.describe(call.server, call.tool)
         self.calls.append(call)
         self.listener = listener
@@ -192,20 +192,20 @@ def _ignore(progress: Progress) -> None:
 
 
 class MemoryApprovalStore:
-    """An `ApprovalStore` and a `GrantStore` that forgets.
+    """An `ApprovalStore` and a `GrantStore` in memory.
 
     Parameters
     ----------
     turns : int
-        How many turns of the event loop each method takes before its work, and again after it, as one with a disk
-        does. What happens in between is what a test of concurrency wants to see.
+        How many turns of the event loop each method takes before its work, and again after it, to simulate a disk in
+        tests of concurrency.
 
     Attributes
     ----------
     failure : StorageError or None
-        While it is set, every method raises it and nothing is written.
+        While set, every method raises it, and nothing is written.
     abandoned : list of str
-        Ids that the next `adopt_abandoned` returns, as if their server process were gone.
+        Ids of the requests that the next `adopt_abandoned` returns, as if their server process were gone.
     writes : list of ApprovalRequest
         Everything that was written, in order.
     """
@@ -219,7 +219,7 @@ class MemoryApprovalStore:
         self._grants: dict[str, Grant] = {}
 
     async def add(self, request: ApprovalRequest) -> bool:
-        """Keep a new request, if the grant that answered it has a use left."""
+        """Store a new request, unless the grant that answered it is used up."""
         async with self._work():
             if request.id in self._requests:
                 raise StorageError(f"approval request `{request.id}` is already stored", request_id=request.id)
@@ -240,7 +240,7 @@ class MemoryApprovalStore:
     async def replace_if(
         self, request: ApprovalRequest, *, status: Status, outcome: OutcomeState | None, grant: Grant | None = None
     ) -> bool:
-        """Write the request if the stored one has this status and outcome state, with a grant that it gives or uses."""
+        """Write the request, and a grant that it creates or uses, if the stored one is in this state."""
         async with self._work():
             stored = self._requests.get(request.id)
             if stored is None or (stored.status, stored.outcome_state) != (status, outcome):
@@ -261,13 +261,13 @@ class MemoryApprovalStore:
             return [*self._grants.values()]
 
     async def end_grants(self, ids: Sequence[str]) -> None:
-        """Remove grants."""
+        """Delete grants."""
         async with self._work():
             for id in ids:
                 self._grants.pop(id, None)
 
     async def void_grant(self, grant_id: str, void: Void) -> None:
-        """Note that a grant no longer holds."""
+        """Mark a grant as void."""
         async with self._work():
             if grant_id in self._grants:
                 self._grants[grant_id] = replace(self._grants[grant_id], void=void)
@@ -329,7 +329,7 @@ def _matches(request: ApprovalRequest, query: ApprovalQuery) -> bool:
 
 
 class _Record(Generic[T]):
-    """Values in the order they came, and who waits for one."""
+    """Values in order of arrival, and the waiters for one."""
 
     def __init__(self) -> None:
         self.values: list[T] = []
@@ -352,12 +352,12 @@ class _Record(Generic[T]):
 
 
 class FakeAnnouncer:
-    """An `Announcer` that writes down what it was told.
+    """An `Announcer` that records its announcements.
 
     Attributes
     ----------
     servers, grants, questions : int
-        How often a change of the servers, of the grants, or of servers' questions, was announced.
+        How often changes of servers, grants, and servers' questions were announced.
     """
 
     def __init__(self) -> None:
@@ -368,11 +368,11 @@ class FakeAnnouncer:
 
     @property
     def approvals(self) -> list[ApprovalRequest]:
-        """Every announced request as it was then, in order."""
+        """The announced requests, as they were then, in order."""
         return self._record.values
 
     def approval_changed(self, request: ApprovalRequest) -> None:
-        """Write the request down and wake who waits for it."""
+        """Record the request, and wake its waiters."""
         self._record.append(request)
 
     def servers_changed(self) -> None:
@@ -388,7 +388,7 @@ class FakeAnnouncer:
         self.questions += 1
 
     async def until(self, matches: Callable[[ApprovalRequest], bool]) -> ApprovalRequest:
-        """Return the first announced request that matches; wait for it if there is none yet.
+        """Return the first announced request that matches, waiting for one if necessary.
 
         Raises
         ------
@@ -399,7 +399,7 @@ class FakeAnnouncer:
 
 
 class FakeKernelChannel:
-    """A `KernelChannel` that writes down what was sent."""
+    """A `KernelChannel` that records what was sent."""
 
     isolation = Isolation.NONE
     is_lossy = False
@@ -409,15 +409,15 @@ class FakeKernelChannel:
 
     @property
     def sent(self) -> list[tuple[str, JsonObject]]:
-        """Comm id and message of everything that was sent, in order."""
+        """Comm id and message of each sent message, in order."""
         return self._record.values
 
     def send(self, comm_id: str, message: JsonObject) -> None:
-        """Write the message down and wake who waits for it."""
+        """Record the message, and wake its waiters."""
         self._record.append((comm_id, message))
 
     async def until(self, matches: Callable[[JsonObject], bool]) -> JsonObject:
-        """Return the first message that matches; wait for it if there is none yet.
+        """Return the first message that matches, waiting for one if necessary.
 
         Raises
         ------
@@ -428,19 +428,19 @@ class FakeKernelChannel:
 
 
 class FakeNotebookFinder:
-    """A `NotebookFinder` that knows what the test says.
+    """A `NotebookFinder` with given paths.
 
     Parameters
     ----------
     paths : dict
-        Kernel id to path; other kernels have no document.
+        Kernel ids mapped to paths; other kernels have no document.
     """
 
     def __init__(self, paths: Mapping[str, str] | None = None) -> None:
         self.paths = dict(paths or {})
 
     async def path_of(self, kernel_id: str) -> str | None:
-        """Return the path that the test gave the kernel."""
+        """Return the kernel's path."""
         return self.paths.get(kernel_id)
 
 

@@ -1,4 +1,4 @@
-"""How the model servers of OpenAI and Anthropic write an answer: whole, and as server-sent events.
+"""Response formats of the model servers of OpenAI and Anthropic: complete, and as server-sent events.
 
 Sources: https://platform.openai.com/docs/api-reference/responses-streaming,
 https://platform.openai.com/docs/api-reference/chat-streaming, https://docs.anthropic.com/en/api/messages-streaming.
@@ -13,24 +13,24 @@ from typing import Any, Final, TypeAlias
 
 Json: TypeAlias = dict[str, Any]
 
-#: Tokens that every answer says it used: in, out.
+#: Token usage in each response: input and output.
 USAGE: Final = (100, 20)
-#: The time at which every answer says it was made, in seconds since 1970.
+#: Creation time in each response, in seconds since 1970.
 _MADE: Final = 1_777_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Message:
-    """Something that the model says.
+    """A message of the model.
 
     Parameters
     ----------
     text : str
-        What it says.
+        The text.
     deltas : sequence of str, optional
         The pieces in which the text comes when it is streamed; by default, its words.
     phase : str or None
-        ``"commentary"``, ``"final_answer"``, or nothing. Only the Responses format has it.
+        ``"commentary"``, ``"final_answer"``, or ``None``; only in the Responses format.
     """
 
     text: str
@@ -55,7 +55,7 @@ class FunctionCall:
     name : str
         The function's name.
     arguments : str
-        What stands where JSON should stand.
+        The text in place of its arguments, usually JSON.
     """
 
     id: str
@@ -68,18 +68,18 @@ Part: TypeAlias = Message | FunctionCall
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelFormat:
-    """One way in which model servers answer.
+    """A response format of model servers.
 
     Parameters
     ----------
     path : str
-        How the address of its requests ends.
+        End of the request's URL.
     whole : callable
-        Makes the answer in one piece, from its id, the model's name and the parts.
+        Creates a complete response, from its id, the model's name and the parts.
     events : callable
-        Makes the events of a streamed answer: each one's name, or "" for none, and its data.
+        Creates the events of a streamed response: the name of each, or "" for none, and its data.
     error : callable
-        Makes the body of an error, from an HTTP status, a text and OpenAI's name of the error.
+        Creates the body of an error response, from an HTTP status, a text and OpenAI's error code.
     """
 
     path: str

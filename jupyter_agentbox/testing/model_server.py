@@ -1,4 +1,4 @@
-"""`MockModelServer`: a local server that answers like a language model, with what a test told it to say."""
+"""`MockModelServer`: a local server that responds like a language model, with given responses."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from urllib.parse import urlsplit
 
 from .model_formats import FORMATS, FunctionCall, Json, Message, ModelFormat, Part
 
-#: How long an answer that is held back waits for `MockModelServer.release`, in seconds.
+#: Maximum time that a held response waits for `MockModelServer.release`, in seconds.
 _PATIENCE: Final = 60
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelRequest:
-    """A request that the server was sent.
+    """A request to the server.
 
     Parameters
     ----------
     path : str
         Its path, such as ``/v1/responses``.
     headers : mapping
-        Its headers, by their names in small letters.
+        Its headers, by lower-case name.
     body : bytes
-        What was sent.
+        Its body.
     """
 
     path: str
@@ -39,11 +39,11 @@ class ModelRequest:
     body: bytes
 
     def json(self) -> Any:
-        """Return the body, read as JSON."""
+        """Return the parsed JSON body."""
         return json.loads(self.body)
 
     def user_texts(self) -> list[str]:
-        """Return what the user said, one text a message, the oldest first, whatever the format of the request."""
+        """Return the user's messages, oldest first, whatever the request's format."""
         body = self.json()
         spoken = body.get("input", body.get("messages", []))
         if isinstance(spoken, str):
@@ -54,27 +54,27 @@ class ModelRequest:
 
 @dataclass(slots=True)
 class _Answer:
-    """What one request gets."""
+    """The response to one request."""
 
     parts: Sequence[Part] = ()
     status: int = 200
-    #: An error's text and name.
+    #: An error's text and code.
     error: tuple[str, str | None] | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
-    #: Sent as it is instead of an answer.
+    #: Sent unchanged instead of a response.
     raw: bytes | None = None
-    #: The connection breaks after so many events.
+    #: Number of events after which the connection breaks.
     cut_after: int | None = None
-    #: Set when the answer may be sent.
+    #: Set when the response may be sent.
     free: threading.Event | None = None
 
 
 class MockModelServer:
-    """A model whose answers are written beforehand, for tests of programs that talk to one.
+    """A model with prepared responses, for tests of programs that use one.
 
-    It speaks OpenAI's Responses and Chat Completions and Anthropic's Messages, streamed or not, on a port of its own on
-    127.0.0.1. Each request takes the next answer from the queue; without one it gets what `answer` makes, or an error
-    that says so.
+    It serves OpenAI's Responses and Chat Completions and Anthropic's Messages, streamed or not, on a free port of
+    127.0.0.1. Each request takes the next response from the queue. If there is none, `answer` creates one; without
+    `answer`, the response is an error.
 
     ::
 
@@ -86,14 +86,14 @@ class MockModelServer:
     Parameters
     ----------
     answer : callable, optional
-        Makes the answer to a request that finds the queue empty: messages and calls.
+        Creates the response to a request if the queue is empty: messages and calls.
     pause : float
-        Seconds between the pieces of a streamed answer, for people who watch.
+        Seconds between the pieces of a streamed response, for people who watch.
 
     Attributes
     ----------
     requests : list of ModelRequest
-        What it was sent, the oldest first.
+        The received requests, oldest first.
     pause : float
         As above.
     """
@@ -127,12 +127,12 @@ class MockModelServer:
 
     @property
     def base_url(self) -> str:
-        """The address that clients are given.
+        """The base URL for clients.
 
         Raises
         ------
         RuntimeError
-            The server does not run: it does within a ``with`` block.
+            The server is not running: it runs within a ``with`` block.
         """
         if self._server is None:
             raise RuntimeError("the model server is not running: use it in a `with` block")
@@ -141,12 +141,12 @@ class MockModelServer:
     def enqueue_message(
         self, text: str, phase: str | None = None, deltas: Sequence[str] | None = None, *, is_held: bool = False
     ) -> None:
-        """Answer the next request with words.
+        """Respond to the next request with a message.
 
         Parameters
         ----------
         text : str
-            What the model says.
+            The message.
         phase : str, optional
             ``"commentary"`` or ``"final_answer"``; only the Responses format has it.
         deltas : sequence of str, optional
@@ -157,81 +157,81 @@ class MockModelServer:
         self._enqueue(_Answer(parts=[self.message(text, phase, deltas)]), is_held=is_held)
 
     def enqueue_tool_call(self, name: str, arguments: Mapping[str, Any] | str, *, is_held: bool = False) -> None:
-        """Answer the next request with the call of a function.
+        """Respond to the next request with a function call.
 
         Parameters
         ----------
         name : str
             The function's name.
         arguments : mapping or str
-            Its arguments; a text is sent as it is, also where it is not JSON.
+            Its arguments; a string is sent unchanged, even if it is not JSON.
         is_held : bool
             Whether the answer waits for `release`.
         """
         self._enqueue(_Answer(parts=[self.tool_call(name, arguments)]), is_held=is_held)
 
     def enqueue_parts(self, *parts: Part, is_held: bool = False) -> None:
-        """Answer the next request with several messages and calls at once, made by `message` and `tool_call`."""
+        """Respond to the next request with several messages and calls, created by `message` and `tool_call`."""
         self._enqueue(_Answer(parts=parts), is_held=is_held)
 
     def enqueue_error(
         self, status: int, retry_after: float | None = None, *, text: str = "", code: str | None = None
     ) -> None:
-        """Answer the next request with an error.
+        """Respond to the next request with an error.
 
         Parameters
         ----------
         status : int
             The HTTP status, 400 and above.
         retry_after : float, optional
-            Seconds after which the client may try again, sent as ``Retry-After``.
+            Seconds after which the client may retry, sent as ``Retry-After``.
         text : str
-            What the error says.
+            The error message.
         code : str, optional
-            OpenAI's name of the error, such as ``context_length_exceeded``.
+            OpenAI's error code, such as ``context_length_exceeded``.
         """
         headers = {"Retry-After": f"{retry_after:g}"} if retry_after is not None else {}
         self._enqueue(_Answer(status=status, headers=headers, error=(text or f"error {status}", code)))
 
     def enqueue_cut(self, text: str, after: int = 4) -> None:
-        """Answer the next request with words, and break the connection after some events of the stream."""
+        """Respond to the next request with a message, and break the connection after some events of the stream."""
         self._enqueue(_Answer(parts=[self.message(text)], cut_after=after))
 
     def enqueue_raw(self, body: bytes, status: int = 200) -> None:
-        """Answer the next request with anything."""
+        """Respond to the next request with arbitrary bytes."""
         self._enqueue(_Answer(status=status, raw=body))
 
     def wait_for_requests(self, count: int, timeout: float = 10.0) -> None:
-        """Wait until it was sent so many requests in all.
+        """Wait until the server has received a total number of requests.
 
         Raises
         ------
         TimeoutError
-            It was not within `timeout` seconds.
+            It did not within `timeout` seconds.
         """
         with self._came:
             if not self._came.wait_for(lambda: len(self.requests) >= count, timeout):
-                raise TimeoutError(f"the model was sent {len(self.requests)} requests, not {count}")
+                raise TimeoutError(f"the model received {len(self.requests)} requests, not {count}")
 
     def release(self) -> None:
-        """Send what was held back."""
+        """Send held responses."""
         held, self._held = self._held, []
         for one in held:
             one.set()
 
     def reset(self) -> None:
-        """Send what was held back, and forget what was enqueued and what requests came."""
+        """Send held responses, and forget the queue and the received requests."""
         self.release()
         with self._came:
             self._answers.clear()
             self.requests.clear()
 
     def message(self, text: str, phase: str | None = None, deltas: Sequence[str] | None = None) -> Message:
-        """Make a message for `enqueue_parts`."""
+        """Create a message for `enqueue_parts`."""
         return Message(text=text, phase=phase, deltas=None if deltas is None else tuple(deltas))
 
     def tool_call(self, name: str, arguments: Mapping[str, Any] | str) -> FunctionCall:
-        """Make a call for `enqueue_parts`."""
+        """Create a call for `enqueue_parts`."""
         text = arguments if isinstance(arguments, str) else json.dumps(arguments)
         return FunctionCall(id=f"call_{next(self._ids)}", name=name, arguments=text)
 
@@ -262,12 +262,12 @@ class _Server(ThreadingHTTPServer):
         self.model = model
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Keep silent: clients go away in the middle of an answer, as tests want them to."""
+        """Keep silent: in tests, clients disconnect during a response."""
 
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True  # else each piece of a stream waits up to 40 ms for the last one's acknowledgement
+    disable_nagle_algorithm = True  # otherwise, each piece of a stream would wait up to 40 ms for an acknowledgement
     server: _Server
 
     def do_POST(self) -> None:
