@@ -1,1 +1,1 @@
-"""Turns the tools of an MCP server into the source of a Python module. Pure text work, on the server's side."""
+"""Generates the source of Python modules for the tools of MCP servers. Runs in the server, without side effects."""

@@ -1,7 +1,7 @@
-"""Python annotations of JSON Schemas: what is clear becomes a type, everything else becomes ``Any``.
+"""Python annotations for JSON Schemas: what is unambiguous becomes a type, anything else ``Any``.
 
-Schemas come from strangers. They may be cyclic, 10,000 levels deep, huge, or no schemas at all. So the walk has a depth
-and a number of nodes that it does not exceed, follows references inside the same document only, and never raises.
+Schemas are untrusted. They may be cyclic, 10,000 levels deep, huge, or not schemas at all. So the number and depth of
+visited nodes are limited, only references within the document are followed, and nothing is raised.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _BUILTINS: Final = {"string": "str", "integer": "int", "number": "float", "boole
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TypedDictSource:
-    """One ``TypedDict``: its fields for people, and its source."""
+    """A ``TypedDict``: its fields for documentation, and its source."""
 
     name: str
     fields: tuple[str, ...]
@@ -38,12 +38,12 @@ class TypedDictSource:
 
 
 class Spelling:
-    """How a module spells names that one of its own functions may have taken.
+    """How a module refers to names that its own functions may hide.
 
     Parameters
     ----------
     taken : collection of str
-        The module's functions.
+        Names of the module's functions.
     """
 
     def __init__(self, taken: Iterable[str]) -> None:
@@ -51,22 +51,22 @@ class Spelling:
         self.used: dict[str, str] = {}
 
     def __call__(self, name: str) -> str:
-        """Return the name, or an alias of it; `used` remembers which to import."""
+        """Return the name, or an alias; `used` records which to import."""
         self.used[name] = f"_{name}" if name in self._taken else name
         return self.used[name]
 
 
 class Annotations:
-    """Writes the annotations of one document, and the ``TypedDict`` classes that they need.
+    """Generates the annotations for a document, and the ``TypedDict`` classes that they need.
 
     Parameters
     ----------
     document : JSON value
-        What ``#`` in a reference stands for.
+        The document that ``#`` in references refers to.
     spell : Spelling
-        How built-in and typing names are spelled.
+        How to refer to built-in and typing names.
     class_name : callable
-        Turns a proposed class name into one that is free in the module.
+        Returns a free class name in the module for a proposed one.
     """
 
     def __init__(self, document: JsonValue, spell: Spelling, class_name: Callable[[str], str]) -> None:
@@ -79,14 +79,14 @@ class Annotations:
         self._by_schema: dict[int, str] = {}
 
     def annotate(self, schema: JsonValue, name: str) -> str:
-        """Return the annotation of a schema as source.
+        """Return the annotation for a schema as source.
 
         Parameters
         ----------
         schema : JSON value
             Any value.
         name : str
-            Proposed name of the class, if the schema needs one.
+            Proposed class name, in case the schema needs a class.
         """
         self._nodes += 1
         target = self.resolve(schema)
@@ -105,7 +105,7 @@ class Annotations:
         return text if len(text) <= _LONGEST else self._spell("Any")
 
     def resolve(self, schema: JsonValue) -> JsonValue:
-        """Follow local references; return ``None`` for one that leads nowhere, in a circle, or out of the document."""
+        """Follow local references; return ``None`` for one that is broken, circular, or external."""
         for _ in range(_MOST_REFERENCES):
             if not isinstance(schema, dict) or "$ref" not in schema:
                 return schema
@@ -170,7 +170,7 @@ class Annotations:
         found = dict.fromkeys(options)
         if not found or self._spell("Any") in found:
             return self._spell("Any")
-        # A bare ``None | None`` is no type, and ``None`` reads best at the end.
+        # ``None | None`` is not a type, and ``None`` reads best at the end.
         return " | ".join(sorted(found, key=lambda option: option == "None"))
 
     def _object(self, schema: JsonObject, name: str) -> str:
@@ -204,13 +204,13 @@ class Annotations:
 
 
 def class_part(name: str) -> str:
-    """Return a name as a piece of a class name: ``line_items`` is ``LineItems``."""
+    """Return a name as part of a class name: ``line_items`` becomes ``LineItems``."""
     words = re.findall(r"[A-Za-z0-9]+", name[:60])
     return "".join(word[:1].upper() + word[1:] for word in words)
 
 
 def describe_values(schema: JsonValue) -> str:
-    """Return a line on values that the annotation does not show: a long enumeration, a default too long to show."""
+    """Return a line about values that the annotation does not show: a long enumeration, a long default."""
     if not isinstance(schema, dict):
         return ""
     notes = []

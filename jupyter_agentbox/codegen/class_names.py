@@ -1,8 +1,8 @@
-"""The names of a package's classes: those that datamodel-code-generator gives, and so the packages of ipybox.
+"""Class names of generated packages, after the rules of datamodel-code-generator, which ipybox uses.
 
-A class has its property's name in camel case: ``sort_by`` is ``SortBy``. What an array holds has the singular of it:
-``entities`` holds `Entity`; where there is none, ``Item`` or ``Enum`` is added. A definition has the name that it has
-under ``$defs``. Of equal names the second is numbered, outer objects before those within, definitions last.
+A class is named after its property, in camel case: ``sort_by`` becomes ``SortBy``. The items of an array have the
+singular: those of ``entities`` become `Entity`; if there is no singular, ``Item`` or ``Enum`` is appended. A definition
+has its name under ``$defs``. Duplicates are numbered: outer objects come before inner ones, definitions last.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Final
 
 from jupyter_agentbox.core.calls import JsonObject, JsonValue
 
-#: Attributes of pydantic's models, whose names their fields do not have.
+#: Attributes of pydantic's models, which are not used as field names.
 SHADOWED: Final = frozenset(
     {
         "construct",
@@ -49,9 +49,9 @@ SHADOWED: Final = frozenset(
         "model_validate_strings",
     }
 )
-#: Names that the generated modules use otherwise.
+#: Names with another meaning in generated modules.
 _KEPT: Final = frozenset({"Any", "Literal", "None", "True", "False"})
-#: A name that no member of an enumeration can have.
+#: A name that enumeration members cannot have.
 _OF_ENUM: Final = frozenset({"mro"})
 _KINDS: Final = {bool: "boolean", int: "integer", float: "number"}
 _DEEPEST: Final = 10
@@ -90,9 +90,9 @@ _IRREGULAR: Final = {
     "axes": "axe",
     "indices": "indice",
 }
-#: Words that end like a plural and are none, to the library whose rules these are.
+#: Words that end like a plural, but that the original library does not consider one.
 _NO_PLURAL: Final = re.compile(r"ss\Z|status\Z")
-#: The first ending that fits is replaced.
+#: The first matching ending is replaced.
 _ENDINGS: Final = tuple(
     (re.compile(pattern), replacement)
     for pattern, replacement in (
@@ -106,7 +106,7 @@ _ENDINGS: Final = tuple(
 
 
 def singular(name: str, suffix: str = "Item") -> str:
-    """Return the singular of a name in camel case; one that is no plural gets the suffix."""
+    """Return the singular of a name in camel case; if it is not a plural, append the suffix."""
     head, word = _last_word(name)
     lower = word.lower()
     found = _IRREGULAR.get(lower)
@@ -128,16 +128,16 @@ def _last_word(name: str) -> tuple[str, str]:
 
 
 def class_name(name: str) -> str:
-    """Return a property's name as that of a class: ``line_items`` is ``LineItems``."""
+    """Return the class name for a property's name: ``line_items`` becomes ``LineItems``."""
     words = identifier(name).split("_")
     return "".join(word[:1].upper() + word[1:] for word in words) or "Model"
 
 
 def identifier(name: str, *, reserved: Iterable[str] = ()) -> str:
-    """Return a name as a field, or an enumeration's member, has it: ``$meta`` is ``field_meta``."""
-    # Python itself reads identifiers in this normal form.
+    """Return the identifier of a field or enumeration member: ``$meta`` becomes ``field_meta``."""
+    # Python normalises identifiers to this form.
     text = _NOT_WORD.sub("_", unicodedata.normalize("NFKC", name[: 4 * _LONGEST]))[:_LONGEST]
-    if not f"_{text}".isidentifier():  # a word character that no identifier may hold, such as U+00B2
+    if not f"_{text}".isidentifier():  # a word character that identifiers may not contain, such as U+00B2
         text = _NOT_ASCII.sub("_", text)
     if not text:
         return "field_"
@@ -149,9 +149,9 @@ def identifier(name: str, *, reserved: Iterable[str] = ()) -> str:
 
 
 def identifiers(names: Iterable[str], *, reserved: Iterable[str] = ()) -> dict[str, str]:
-    """Return the identifiers of names, each once; of equal ones the second ends in ``_1``.
+    """Return unique identifiers for names; the second of two equal ones ends with ``_1``.
 
-    A name that is an identifier stays as it is, so that no value that is given by name reaches another field.
+    Names that are identifiers stay unchanged, so that no value passed by name reaches another field.
     """
     wire = list(names)
     first = sorted(wire, key=lambda name: identifier(name, reserved=reserved) != name)
@@ -192,9 +192,9 @@ class ClassNames:
     Parameters
     ----------
     objects : dict
-        `id` of a schema to the name of its class.
+        `id` of each schema, mapped to its class name.
     enums : dict
-        `id` of a schema to its enumeration.
+        `id` of each schema, mapped to its enumeration.
     """
 
     objects: dict[int, str] = field(default_factory=dict)
@@ -202,7 +202,7 @@ class ClassNames:
     schemas: dict[str, JsonObject] = field(default_factory=dict)
 
     def without(self, names: Iterable[str]) -> ClassNames:
-        """Return the names but for these."""
+        """Return the names except for these."""
         gone = set(names)
         gone |= _KEPT
         return ClassNames(
@@ -213,7 +213,7 @@ class ClassNames:
 
 
 def read_class_names(document: JsonValue, top: str, resolve: Callable[[JsonValue], JsonValue]) -> ClassNames:
-    """Return the names of the classes of a document.
+    """Return the class names for a document.
 
     Parameters
     ----------
@@ -235,7 +235,7 @@ def read_class_names(document: JsonValue, top: str, resolve: Callable[[JsonValue
 
 
 class _Walk:
-    """Visits the schemas of a document in the order in which their classes get their names."""
+    """Visits the schemas of a document in the order in which classes are named."""
 
     def __init__(self, resolve: Callable[[JsonValue], JsonValue], taken: set[str]) -> None:
         self.names = ClassNames()
@@ -246,7 +246,7 @@ class _Walk:
         self._nodes = 0
 
     def visit(self, schema: JsonValue, name: str, depth: int, *, in_array: bool = False) -> None:
-        """Give names to a schema, and to those within."""
+        """Name the classes of a schema and its subschemas."""
         self._nodes += 1
         if not isinstance(schema, dict) or depth > _DEEPEST or self._nodes > _MOST_NODES:
             return
@@ -275,7 +275,7 @@ class _Walk:
             self._name_enum(schema, self._class(name, "Enum", in_array=in_array), values)
 
     def visit_fields(self, schema: JsonObject, depth: int) -> None:
-        """Give names to the properties of an object."""
+        """Name the classes of the properties of an object."""
         properties = schema.get("properties")
         if isinstance(properties, dict):
             names = identifiers(properties, reserved=SHADOWED)
@@ -283,7 +283,7 @@ class _Walk:
                 self.visit(value, names[wire], depth + 1)
 
     def define(self, schema: JsonObject, name: str) -> None:
-        """Give names to what is within a definition."""
+        """Name the classes within a definition."""
         if isinstance(schema.get("properties"), dict):
             self.visit_fields(schema, 0)
         elif isinstance(values := schema.get("enum"), list):

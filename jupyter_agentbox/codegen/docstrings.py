@@ -1,4 +1,4 @@
-"""NumPy-style docstrings of untrusted words, and their safe spelling as source."""
+"""NumPy-style docstrings with untrusted text, and their safe representation as source."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _HINTS: Final = {
 def tool_docstring(
     tool: ToolDescription, parameters: Parameters, returns: str, classes: Sequence[TypedDictSource] = ()
 ) -> str:
-    """Return the text that ``?`` shows under the signature.
+    """Return the text that ``?`` shows below the signature.
 
     Parameters
     ----------
@@ -37,9 +37,9 @@ def tool_docstring(
     parameters : Parameters
         The function's parameters.
     returns : str
-        Source of the annotation of the result.
+        Source of the result's annotation.
     classes : sequence of TypedDictSource
-        The classes that the annotations name.
+        The classes that the annotations refer to.
     """
     description = _cut(tool.description, _LONGEST_TEXT).strip()
     title = one_line(tool.title)
@@ -60,8 +60,8 @@ def tool_docstring(
 def as_source(text: str, indent: str = "") -> str:
     r"""Return a triple-quoted literal whose value is the text, visible and indented.
 
-    After `visible`, the text has no character but printable ones and line feeds; backslashes and quotes are escaped, so
-    nothing in it ends the literal.
+    After `visible`, the text has only printable characters and line feeds. Backslashes and quotes are escaped, so
+    nothing ends the literal.
     """
     body = visible(text).replace("\\", "\\\\")
     body = _ENDING.sub(lambda quotes: '\\"' * len(quotes[0]), body)

@@ -1,4 +1,4 @@
-"""Python literals of JSON values from schemas: small, safe source text, or none at all."""
+"""Python literals for JSON values from schemas: short, safe source text, or none."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Final
 
 from jupyter_agentbox.core.calls import JsonValue
 
-#: Longest literal, in characters, that is put into a source.
+#: Maximum length of a literal in source, in characters.
 LONGEST: Final = 300
-#: Deepest nesting that is looked at.
+#: Maximum nesting depth.
 _DEEPEST: Final = 8
 
 
@@ -20,17 +20,17 @@ class _NoLiteralError(Exception):
 def literal(value: JsonValue) -> str | None:
     """Return the value as Python source.
 
-    ``repr`` of a string escapes whatever is not printable, so the text can neither end the literal nor reorder a line.
+    ``repr`` of a string escapes unprintable characters, so the text can neither end the literal nor reorder a line.
 
     Parameters
     ----------
     value : JSON value
-        Any value, also a hostile one: the work is bounded.
+        Any value, even a hostile one: the work is limited.
 
     Returns
     -------
     str or None
-        ``None`` if the literal would be too long, too deep, or is no JSON (a NaN, an infinity).
+        ``None`` if the literal would be too long or too deep, or the value is not JSON (a NaN, an infinity).
     """
     pieces: list[str] = []
     try:
@@ -42,7 +42,7 @@ def literal(value: JsonValue) -> str | None:
 
 
 def scalar(value: JsonValue) -> str | None:
-    """Return a string, an integer, a boolean or ``None`` as Python source; ``None`` for all else."""
+    """Return a string, an integer, a boolean or ``None`` as Python source; ``None`` for anything else."""
     return literal(value) if value is None or isinstance(value, str | int) else None
 
 

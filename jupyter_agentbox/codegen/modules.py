@@ -1,7 +1,7 @@
-"""The source of one server's Python module: plain functions with real signatures, and nothing that a server could run.
+"""Source of a server's Python module: plain functions with real signatures, and nothing that a server could execute.
 
-Every word of a server gets into the source through ``repr`` or `docstrings.as_source`, every name through
-`core.names.python_names`. The same tools give the same text.
+All text of a server is written by ``repr`` or `docstrings.as_source`, all names by `core.names.python_names`. The same
+tools always result in the same source.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ _TYPING = frozenset({"Any", "Literal", "NotRequired", "TypedDict"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GeneratedModule:
-    """The source of a module, and which function stands for which tool.
+    """The source of a module, and the functions of its tools.
 
     Parameters
     ----------
     source : str
-        Python source; importing it does nothing but define functions and types.
+        Python source; importing it only defines functions and types.
     functions : tuple of (str, str)
-        Wire name of each tool and name of its function, in the server's order.
+        Each tool's wire name and function name, in the server's order.
     """
 
     source: str
@@ -39,14 +39,14 @@ class GeneratedModule:
 
 
 def generate_module(server: str, tools: Sequence[ToolDescription]) -> GeneratedModule:
-    """Write the module of a server.
+    """Generate the module of a server.
 
     Parameters
     ----------
     server : str
         The server's name in the configuration, as calls send it.
     tools : sequence of ToolDescription
-        Its tools, untrusted; of two with one name the first counts.
+        Its tools, untrusted; of two with the same name, the first is used.
     """
     by_name: dict[str, ToolDescription] = {}
     for tool in tools:
@@ -61,7 +61,7 @@ def generate_module(server: str, tools: Sequence[ToolDescription]) -> GeneratedM
 
 
 class _FreeNames:
-    """Hands out class names, each once."""
+    """Returns unique class names."""
 
     def __init__(self, taken: set[str]) -> None:
         self._taken = taken
@@ -116,7 +116,7 @@ def _returns(schema: JsonValue, annotations: Annotations, class_name: str) -> st
         return None
     properties = target.get("properties")
     if isinstance(properties, dict) and list(properties) == ["result"]:
-        return annotations.annotate(properties["result"], class_name)  # the wrapper of results that are no objects
+        return annotations.annotate(properties["result"], class_name)  # the wrapper of results that are not objects
     return annotations.annotate(target, class_name)
 
 

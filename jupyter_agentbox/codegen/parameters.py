@@ -1,4 +1,4 @@
-"""The parameters of a tool's function, read from its input schema."""
+"""Parameters of a tool's function, derived from its input schema."""
 
 from __future__ import annotations
 
@@ -11,33 +11,33 @@ from jupyter_agentbox.core.names import python_names
 from .annotations import Annotations, Spelling, class_part, describe_values
 from .literals import literal
 
-#: More properties than this, and the function takes any keyword.
+#: Number of properties above which the function accepts any keyword.
 _MOST: Final = 1000
 _LONGEST_NAME: Final = 500
 _MOST_PARTS: Final = 200
 _COMBINING: Final = ("allOf", "anyOf", "oneOf")
-#: Names that the body of a function uses.
+#: Names used in the functions' bodies.
 _RESERVED: Final = frozenset({"_call", "extra"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parameter:
-    """One parameter.
+    """A parameter.
 
     Parameters
     ----------
     wire_name : str
-        The property's name in the schema, as it is sent.
+        The property's name in the schema, which is sent.
     name : str
         The Python parameter.
     annotation : str
         Source of its annotation.
     required : bool
-        Whether it must be given.
+        Whether it is required.
     default : str or None
         Source of the schema's default; ``None`` if it has none.
     description : str
-        The schema's words, untrusted.
+        The schema's description, untrusted.
     """
 
     wire_name: str
@@ -50,14 +50,14 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parameters:
-    """All parameters of a function, the required ones first.
+    """The parameters of a function, required ones first.
 
     Parameters
     ----------
     named : tuple of Parameter
         The properties of the schema.
     extra : bool
-        Whether other keywords are sent as well, under the names they are given.
+        Whether other keywords are accepted, and sent under their own names.
     """
 
     named: tuple[Parameter, ...] = ()
@@ -65,14 +65,14 @@ class Parameters:
 
     @property
     def positional(self) -> Parameter | None:
-        """The parameter that may also be given by position: the first, if it alone is required."""
+        """The parameter that may be passed by position: the first, if it is the only required one."""
         required = [each for each in self.named if each.required]
         return required[0] if len(required) == 1 else None
 
 
 @dataclass(slots=True)
 class _Found:
-    """What the parts of a schema say together."""
+    """The combined content of the parts of a schema."""
 
     properties: dict[str, JsonValue] = field(default_factory=dict)
     required: set[str] = field(default_factory=set)
@@ -81,16 +81,16 @@ class _Found:
 
 
 def read_parameters(schema: JsonValue, annotations: Annotations, class_prefix: str) -> Parameters:
-    """Return the parameters of a tool; of an input schema that is none, any keyword.
+    """Return the parameters of a tool; for an invalid input schema, any keyword.
 
     Parameters
     ----------
     schema : JSON value
         The tool's input schema, untrusted.
     annotations : Annotations
-        Writes the annotations.
+        Generates the annotations.
     class_prefix : str
-        What the names of the parameters' classes start with.
+        Prefix of the names of the parameters' classes.
     """
     found = _Found()
     _collect(schema, annotations, found)
@@ -106,7 +106,7 @@ def read_parameters(schema: JsonValue, annotations: Annotations, class_prefix: s
 
 
 def function_parameters(schema: JsonValue) -> Parameters:
-    """Return the parameters of a tool's function for their names; classes in their annotations have none.
+    """Return the parameters of a tool's function, to use their names only; classes in their annotations are unnamed.
 
     Parameters
     ----------
@@ -153,7 +153,7 @@ def _collect(schema: JsonValue, annotations: Annotations, found: _Found) -> None
     for part in _parts(target, "allOf"):
         _collect(part, annotations, found)
     for part in (*_parts(target, "anyOf"), *_parts(target, "oneOf")):
-        # Only one of these has to hold, so what one of them requires is not required of every call.
+        # Only one of these must apply, so what one of them requires is not required in every call.
         _collect(part, annotations, option := replace(found, required=set(), extra=False))
         found.extra |= option.extra and "properties" in target
     required = target.get("required")
