@@ -188,7 +188,10 @@ def _chain_in_words(chain: Chain) -> str:
 
 
 def _report(found: Verification, known: Head | None) -> list[str]:
-    lines = [f"Intact: {counted(found.records, 'record')} in the entries {found.first} to {found.head.number}."]
+    if not found.head.number:
+        lines = ["Intact: there are no records yet."]
+    else:
+        lines = [f"Intact: {counted(found.records, 'record')} in the entries {found.first} to {found.head.number}."]
     if found.removed:
         lines.append(f"Removed by age or size, as entries say: {counted(found.removed, 'request')}.")
     if known is not None and found.since is not None:

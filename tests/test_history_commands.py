@@ -213,6 +213,12 @@ def test_what_is_no_store_is_2_and_is_not_made_one(
     assert (empty.read_bytes(), other.read_bytes()) == (b"", before)
 
 
+def test_a_store_without_records_is_intact(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    kept(tmp_path / "new.sqlite")
+    code, out, _ = run(capsys, "audit", "verify", "--database", str(tmp_path / "new.sqlite"))
+    assert (code, out.startswith("Intact: there are no records yet.\nHead: 0:0000")) == (0, True)
+
+
 def test_a_damaged_version_of_the_schema_is_2(database: Path, capsys: pytest.CaptureFixture[str]) -> None:
     change(database, "UPDATE agentbox_schema SET version = 'x'")
 

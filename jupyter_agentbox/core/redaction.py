@@ -57,7 +57,7 @@ _TOKENS: Final = re.compile(
 )
 #: A JSON Web Token. Each word is read from its start, and only once, so that the time taken is linear.
 _WEB_TOKEN: Final = re.compile(r"(?<![\w-])((?:(?!\beyJ)[\w-])*+)eyJ[\w-]{8,}+\.[\w-]{8,}+\.[\w-]*+")
-_SCHEMES: Final = re.compile(r"(?:bearer|basic|token)[ \t]", re.IGNORECASE)
+_SCHEMES: Final = re.compile(r"(?:bearer|basic|token)[ \t]{1,4}", re.IGNORECASE)
 _SCHEME: Final = re.compile(r"\b((?:bearer|basic|token)[ \t]+)[\w.~+/=-]{8,}", re.IGNORECASE)
 #: The password in a URL.
 _IN_ADDRESS: Final = re.compile(r"(://[^\s:/@]{0,200}:)[^\s/\"']{1,500}(?=@)")
@@ -249,9 +249,10 @@ class Redaction:
         for found in named.finditer(text):
             if found.start() < place or not self.is_secret(found[1]):
                 continue
-            value = _VALUE.match(text, found.end())
-            if value is None or _SCHEMES.match(text, value.start()) or _BEFORE_SECRET.match(text, value.start()):
-                continue  # `Authorization: Bearer …`: what follows is redacted separately
+            scheme = _SCHEMES.match(text, found.end())
+            value = _VALUE.match(text, found.end() if scheme is None else scheme.end())
+            if value is None or _BEFORE_SECRET.match(text, value.start()):
+                continue  # `Authorization: Digest [redacted]`
             quote = value["long"] or value["short"] or ""
             pieces += [text[place : value.start()], quote, REDACTED, quote]
             place = value.end()

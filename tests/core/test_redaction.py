@@ -90,6 +90,8 @@ def test_values_of_such_names_are_redacted_wherever_they_are(arguments: Any, kep
         (f"password={KEY} token={REDACTED}", f"password={REDACTED} token={REDACTED}"),
         (f"password='{KEY}' {REDACTED}", f"password='{REDACTED}' {REDACTED}"),
         (f"password={KEY} {REDACTED}", f"password={REDACTED} {REDACTED}"),
+        ("password=token 12345", f"password=token {REDACTED}"),
+        (f"Authorization: Bearer {REDACTED}", f"Authorization: Bearer {REDACTED}"),
         ("x-eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2ln y", f"x-{REDACTED} y"),
         ("eyJhbGciOiJIUzI1NiJ9 is only a header", "eyJhbGciOiJIUzI1NiJ9 is only a header"),
         (f"Authorization: Bearer {KEY}", f"Authorization: Bearer {REDACTED}"),
