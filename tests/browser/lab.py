@@ -183,6 +183,8 @@ def running_lab(root: Path, *options: str, python: str = sys.executable) -> Iter
         "--port=0",
         "--ServerApp.jpserver_extensions={'jupyter_agentbox': True}",
         f"--ServerApp.root_dir={root / 'work'}",
+        # A kernel whose port another process took starts again on other ports, which Jupyter's cache prevents.
+        "--KernelManager.cache_ports=False",
         "--LabApp.news_url=None",
         "--LabApp.expose_app_in_browser=True",
         "--JupyterNotebookApp.expose_app_in_browser=True",

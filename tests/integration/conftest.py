@@ -49,9 +49,10 @@ class Cell:
 class Kernel:
     """A kernel of the server, driven over its own sockets as JupyterLab drives it over the websocket."""
 
-    def __init__(self, id: str, client: AsyncKernelClient) -> None:
+    def __init__(self, id: str, connection_file: Path) -> None:
         self.id = id
-        self.client = client
+        self._connection_file = connection_file
+        self._connect()
         #: Set when a cell shows something: a card, for instance.
         self.shown = asyncio.Event()
         #: What cells printed, and an event for whoever waits for more.
@@ -59,15 +60,26 @@ class Kernel:
         self._told = asyncio.Event()
         self._running = Cell()
 
+    def _connect(self) -> None:
+        self._connection = self._connection_file.read_text()
+        self.client = AsyncKernelClient(connection_file=str(self._connection_file))
+        self.client.load_connection_file()
+        self.client.start_channels(hb=False)
+
     async def ready(self) -> None:
         """Wait until nothing that the kernel publishes is missed, after a restart, too.
 
         The sockets connect one by one. `wait_for_ready` takes any output for a sign that this one has, also what the
         kernel said before a restart; here it is one that answers a question of ours.
+
+        Another process may take a port before the kernel does. Then the kernel ends, and starts again on other ports.
         """
         asked: set[str] = set()
         async with asyncio.timeout(TIMEOUT):
             while True:
+                if self._connection_file.read_text() != self._connection:
+                    self.client.stop_channels()
+                    self._connect()
                 asked.add(self.client.kernel_info())
                 with suppress(queue.Empty):
                     while (await self.client.get_iopub_msg(timeout=0.5))["parent_header"].get("msg_id") not in asked:
@@ -219,15 +231,12 @@ class Server:
         code, answer = await self.api("POST", "api/sessions", session)
         assert code == 201, answer
         kernel_id = answer["kernel"]["id"]
-        client = AsyncKernelClient(connection_file=str(self.root / "runtime" / f"kernel-{kernel_id}.json"))
-        client.load_connection_file()
-        client.start_channels(hb=False)
-        kernel = Kernel(kernel_id, client)
+        kernel = Kernel(kernel_id, self.root / "runtime" / f"kernel-{kernel_id}.json")
         try:
             await kernel.ready()
             yield kernel
         finally:
-            client.stop_channels()
+            kernel.client.stop_channels()
 
     def hang_up(self) -> None:
         """Hear no more events."""
@@ -254,11 +263,11 @@ class Server:
             await self.following
 
 
-def install_kernelspec(data: Path, name: str, python: str) -> None:
-    """Make the ipykernel of another Python a kernel of the server."""
+def install_kernelspec(data: Path, name: str, python: str, *launcher: str) -> None:
+    """Make the ipykernel of another Python a kernel of the server, or what starts one with this connection file."""
     folder = data / "kernels" / name
     folder.mkdir(parents=True, exist_ok=True)
-    argv = [python, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
+    argv = [python, *(launcher or ("-m", "ipykernel_launcher", "-f")), "{connection_file}"]
     (folder / "kernel.json").write_text(json.dumps({"argv": argv, "display_name": name, "language": "python"}))
 
 
@@ -296,6 +305,8 @@ async def _start_server(root: Path, port: int, servers: Any, options: tuple[str,
         "--ip=127.0.0.1",
         f"--port={port}",
         f"--ServerApp.root_dir={root / 'work'}",
+        # A kernel whose port another process took starts again on other ports, which Jupyter's cache prevents.
+        "--KernelManager.cache_ports=False",
         *options,
         env=environment,
         stdin=asyncio.subprocess.DEVNULL,

@@ -15,10 +15,21 @@ import pytest
 
 from tests.processes_alive import children, survivors
 
-from .conftest import SHOP, TIMEOUT, Kernel, Server, start_server
+from .conftest import SHOP, TIMEOUT, Kernel, Server, install_kernelspec, start_server
 
 CALL = "from jupyter_agentbox import tools\nresult = tools.shop.list_orders()\nprint('ran', len(result))"
 SLOW = "from jupyter_agentbox import tools\nprint(tools.shop.forecast(seconds=100))"
+
+#: Starts a kernel. The first time, another socket already has one of its ports, as when another program was faster.
+WITH_TAKEN_PORT = """
+import json, os, pathlib, socket, sys
+first, connection_file = pathlib.Path(sys.argv[1]), sys.argv[2]
+if not first.exists():
+    first.touch()
+    taken = socket.create_server(("127.0.0.1", json.load(open(connection_file))["shell_port"]))
+    taken.set_inheritable(True)
+os.execv(sys.executable, [sys.executable, "-m", "ipykernel_launcher", "-f", connection_file])
+"""
 
 
 def kernel_process(server: Server, kernel: Kernel) -> psutil.Process:
@@ -61,6 +72,15 @@ async def test_a_reason_with_half_a_character_reaches_the_cell(server: Server) -
         error = (await cell).error
         assert error is not None
         assert "half \ufffd" in str(error)
+
+
+async def test_a_kernel_whose_port_was_taken_asks_over_its_new_ports(server: Server, tmp_path: Path) -> None:
+    install_kernelspec(server.root / "data", "late", sys.executable, "-c", WITH_TAKEN_PORT, str(tmp_path / "first"))
+    async with server.kernel(name="late") as kernel:
+        cell = asyncio.create_task(kernel.run(CALL))
+        await server.decide(await server.pending("list_orders"))
+        assert (await cell).stdout.startswith("ran ")
+    assert "Address already in use" in (server.root / "server.log").read_text()
 
 
 async def test_edited_arguments_are_what_runs(server: Server) -> None:
