@@ -1,9 +1,9 @@
 /**
  * The card as an ipywidget, for cards inside a box, an output widget or another widget.
  *
- * It shows the request and leads to the panel. It has no buttons that decide: a kernel lays out its widgets, and could
- * put anything over a button, or a button under anything.
- * The model holds a request id and nothing else, and nothing of a decision ever passes through it.
+ * It shows the request and leads to the panel. It has no buttons that decide, because the kernel controls the layout of its
+ * widgets: it could cover a button, or put a button under something else.
+ * The model has only the id of a request, and no decision ever passes through it.
  */
 import { DOMWidgetModel, DOMWidgetView } from '@jupyter-widgets/base';
 import type { ExportMap } from '@jupyter-widgets/base';
@@ -15,7 +15,7 @@ import { RequestCard } from '../ui/card/RequestCard';
 import { CardProvider } from '../ui/context';
 import type { ICardContext } from '../ui/context';
 
-/** The module name that the Python class has. */
+/** The module name in the Python class. */
 export const MODULE_NAME = 'jupyter-agentbox';
 
 /** The version of the model's traits, not of the package. */
@@ -37,7 +37,7 @@ export class ApprovalCardModel extends DOMWidgetModel {
   }
 }
 
-/** The classes that ipywidgets asks for by name. */
+/** The classes that ipywidgets loads by name. */
 export function widgetExports(context: ICardContext): ExportMap {
   class ApprovalCardView extends DOMWidgetView {
     override render(): void {

@@ -7,7 +7,7 @@ import type {
 import { IApprovalPanel, ICardContext } from '../internalTokens';
 import { MODULE_NAME, MODULE_VERSION, widgetExports } from './ipywidgets';
 
-/** Gives ipywidgets the card, where ipywidgets is there. */
+/** Registers the card with ipywidgets, if that is installed. */
 export const ipywidgetsPlugin: JupyterFrontEndPlugin<void> = {
   id: 'jupyter-agentbox:jupyter-widget',
   description: 'Shows approval requests as ipywidgets.',

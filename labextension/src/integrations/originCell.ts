@@ -30,7 +30,7 @@ export class OriginCell implements IOriginCell {
   }
 }
 
-/** The one part that differs, so that cursors elsewhere, also those of others, stay where they are. */
+/** The only part that differs, so that cursors in other places, including those of collaborators, do not move. */
 export function changeOf(
   before: string,
   after: string
@@ -58,7 +58,7 @@ export function changeOf(
   };
 }
 
-/** Whether a place is between the two halves of a character: a shared text would lose both. */
+/** Whether a position is between the two halves of a surrogate pair: a shared text would lose both. */
 function isHalf(text: string, at: number): boolean {
   return (text.codePointAt(at - 1) ?? 0) > 0xffff;
 }

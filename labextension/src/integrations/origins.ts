@@ -1,5 +1,5 @@
 /**
- * Finds the cell, or the console, that a request came from.
+ * Finds the cell or console that a request came from.
  */
 import type { JupyterFrontEnd } from '@jupyterlab/application';
 import type { Cell } from '@jupyterlab/cells';
@@ -16,7 +16,7 @@ import { OriginCell } from './originCell';
 import { withFocusToFollow } from '../ui/guarded/keyGuard';
 import { label, tail } from '../ui/text/visibleText';
 
-/** What `Origins` looks in; what is missing in an application is `null`. */
+/** Where `Origins` looks; what an application does not have is `null`. */
 export interface IOriginsOptions {
   shell: JupyterFrontEnd.IShell;
   docManager: IDocumentManager | null;
@@ -87,7 +87,7 @@ export class Origins implements IOrigins {
 
   cellOf(approval: IApproval): IOriginCell | null {
     const panel = this._notebook(approval.call);
-    // A notebook at the same path that another kernel runs may be another notebook.
+    // A notebook with the same path but another kernel may be a different notebook.
     const { kernel_id: kernel } = approval.call;
     if (
       kernel === null ||
@@ -128,7 +128,7 @@ export class Origins implements IOrigins {
     const path = place.notebook_path;
     if (!this._notebook(place) && path !== null) {
       const opened = docManager?.openOrReveal(path);
-      // Notebook 7 opens a page of its own, whose widget is not in this one.
+      // Notebook 7 opens a new page, and its widget is not in this page.
       await opened?.revealed;
     }
     const panel = this._notebook(place);
@@ -165,7 +165,7 @@ export class Origins implements IOrigins {
     const { content } = panel;
     content.deselectAll();
     const index = content.widgets.indexOf(cell);
-    // Who goes to a card to answer it goes back, afterwards, to the cell that they were at: that stays the active one.
+    // A person who goes to a card returns to their cell after answering, so that cell stays the active one.
     if (!wasOpen || approval.status !== 'pending') {
       content.activeCellIndex = index;
       content.mode = 'command';
@@ -213,7 +213,7 @@ export class Origins implements IOrigins {
   private readonly _kernelsChanged = new Signal<IOrigins, void>(this);
 }
 
-/** The card of a request within a node. */
+/** The card of a request inside a node. */
 function cardIn(node: HTMLElement, approval: IApproval): HTMLElement | null {
   const id = CSS.escape(approval.id);
   return node.querySelector<HTMLElement>(

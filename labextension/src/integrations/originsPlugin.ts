@@ -11,7 +11,7 @@ import { languageOf } from '../ui/text/language';
 import { Origins } from './origins';
 import { IOrigins } from '../internalTokens';
 
-/** Provides the way from a request to its cell. */
+/** Provides `IOrigins`, which finds a request's cell. */
 export const originsPlugin: JupyterFrontEndPlugin<IOrigins> = {
   id: 'jupyter-agentbox:origins',
   description: 'Finds the cell that an approval request came from.',

@@ -1,5 +1,5 @@
 /**
- * Asks a server time and again while somebody looks at the page.
+ * Polls a server while the page is visible.
  */
 import type { IDisposable } from '@lumino/disposable';
 import { Poll } from '@lumino/polling';
@@ -7,7 +7,7 @@ import { Poll } from '@lumino/polling';
 import { onPageReturn } from './pageReturn';
 import type { PageUser } from './pageReturn';
 
-/** Milliseconds between two polls, at most, of a server that does not answer. */
+/** The longest pause between two polls of a server that does not answer, in milliseconds. */
 const LONGEST_INTERVAL = 300_000;
 
 /** What `PagePoll` needs. */
@@ -15,12 +15,12 @@ export interface IPagePollOptions {
   name: string;
   /** Milliseconds between two polls of a server that answers. */
   interval: number;
-  /** Asks; whether there was an answer. */
+  /** Asks the server once; resolves to whether it answered. */
   ask: () => Promise<boolean>;
   user: PageUser;
 }
 
-/** A poll that asks less and less often while there is no answer, and at once when somebody comes back to the page. */
+/** A poll that asks less and less often while there is no answer, and at once when the page becomes visible again. */
 export class PagePoll implements IDisposable {
   constructor({ name, interval, ask, user }: IPagePollOptions) {
     this._poll = new Poll({

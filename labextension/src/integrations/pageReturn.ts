@@ -1,16 +1,16 @@
 /**
- * When a page is looked at again, is connected again, or is another user's.
+ * Detects that a page is visible again, is online again, or belongs to another user.
  */
 import type { User } from '@jupyterlab/services';
 import { DisposableDelegate } from '@lumino/disposable';
 import type { IDisposable } from '@lumino/disposable';
 
-/** Who looks at the page, as JupyterLab knows it. */
+/** The page's user, as JupyterLab knows them. */
 export type PageUser = Pick<User.IManager, 'identity' | 'userChanged'>;
 
 /**
- * Call back when what was known may not be so any more, until the result is disposed: the page becomes visible, or gets
- * its network back while it is, or somebody else has logged in, who may see more or less than the one before.
+ * Call back when what the page shows may be outdated, until the result is disposed: when the page becomes visible, when it
+ * gets its network back while visible, or when another user has logged in, who may see more or less.
  */
 export function onPageReturn(
   user: PageUser,

@@ -1,5 +1,5 @@
 /**
- * The notebooks and consoles of a page, those that are open already and those that are opened later.
+ * The notebooks and consoles of a page, both those already open and those opened later.
  */
 import type { ISessionContext } from '@jupyterlab/apputils';
 import type { IConsoleTracker } from '@jupyterlab/console';
@@ -10,19 +10,19 @@ import type { IDisposable } from '@lumino/disposable';
 import { Signal } from '@lumino/signaling';
 import type { ISignal } from '@lumino/signaling';
 
-/** What is used of a tracker. */
+/** The part of a tracker that is used here. */
 export interface ITracked<T> {
   forEach(callback: (widget: T) => void): void;
   readonly widgetAdded: ISignal<unknown, T>;
 }
 
-/** Where code runs in a page. What an application does not have is `null`. */
+/** Trackers of the widgets in which code runs. What an application does not have is `null`. */
 export interface ISessionTrackers {
   notebooks: Pick<INotebookTracker, 'forEach' | 'widgetAdded'> | null;
   consoles: Pick<IConsoleTracker, 'forEach' | 'widgetAdded'> | null;
 }
 
-/** Call back with each widget; `wasOpen` says whether it was there before. */
+/** Call back with each widget; `wasOpen` says whether it was already open. */
 export function watchWidgets<T>(
   tracker: ITracked<T> | null,
   callback: (widget: T, wasOpen: boolean) => void
@@ -54,7 +54,7 @@ export function watchSessions(
   ]);
 }
 
-/** Calls back with each kernel that a notebook or a console has, now or later. */
+/** Calls back with each kernel of a notebook or console, now and later. */
 export class KernelWatch implements IDisposable {
   constructor(
     trackers: ISessionTrackers,

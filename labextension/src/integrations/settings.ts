@@ -7,12 +7,12 @@ import { DisposableDelegate } from '@lumino/disposable';
 import type { IDisposable } from '@lumino/disposable';
 import { Signal } from '@lumino/signaling';
 
-/** The plugin that has the settings of notifications. */
+/** The plugin with the settings for notifications. */
 export const NOTIFICATION_SETTINGS = 'jupyter-agentbox:notifications';
 
 /**
- * Call back with the settings of a plugin, now and whenever they change, until the result is disposed. The schema has
- * their types and defaults.
+ * Call back with the settings of a plugin, now and whenever they change, until the result is disposed. Their types and
+ * defaults are in the schema.
  */
 export function onSettings(
   registry: ISettingRegistry | null,

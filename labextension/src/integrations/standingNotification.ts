@@ -1,37 +1,38 @@
 /**
- * One notification in the page for everything of a kind that is out of view: kept up to date, and gone when nothing is.
+ * One notification in the page for everything of one kind that is out of view. It is kept up to date, and removed when nothing
+ * is out of view.
  *
- * What lies over a card disables its buttons. So where a card waits in the corner in which notifications are shown, this one
- * is only in the list that JupyterLab keeps of them, and comes out when the corner is free.
+ * Anything that covers a card disables the card's buttons. So while a card waits in the corner where notifications appear,
+ * this one is only in JupyterLab's list of notifications; it appears when the corner is free.
  */
 import { Notification } from '@jupyterlab/apputils';
 import type { IDisposable } from '@lumino/disposable';
 
-/** Milliseconds that a cell has to show its card before it counts as out of view. */
+/** A card that its cell does not show within this many milliseconds counts as out of view. */
 export const RENDER_TIME = 400;
 
-/** Milliseconds between two looks at whether something came into view. */
+/** Milliseconds between two checks of whether something came into view. */
 export const LOOK_INTERVAL = 1000;
 
-/** Milliseconds between two looks at whether it is in the way: less than a card is covered before it says so. */
+/** Milliseconds between two checks of whether it covers a card: less than the time after which a card reports that. */
 export const AVOID_INTERVAL = 250;
 
 /** Cards that a person may be about to answer. */
 const WAITING_CARDS =
   '.jp-AgentBox-card[data-status="pending"], .jp-AgentBox-card.jp-mod-question';
 
-/** Pixels from the right and the lower edge of the window in which JupyterLab shows a notification of three lines. */
+/** The corner in which JupyterLab shows a notification of three lines: pixels from the right and lower edges. */
 const CORNER = { width: 340, height: 170 };
 
 /** What `StandingNotification` needs. */
 export interface IStandingNotificationOptions {
-  /** What its button does. */
+  /** The action of its button. */
   action: Pick<Notification.IAction, 'label' | 'caption' | 'callback'>;
-  /** Looks again at what is out of view, and then says what is to be shown. Called while something is to be. */
+  /** Checks what is out of view and updates the notification. Called while there is something to show. */
   look: () => void;
 }
 
-/** A notification that a person closed stays closed until it would speak of more. */
+/** A notification that a person closed stays closed until the count grows. */
 export class StandingNotification implements IDisposable {
   constructor(private readonly _options: IStandingNotificationOptions) {}
 
@@ -39,7 +40,7 @@ export class StandingNotification implements IDisposable {
     return this._isDisposed;
   }
 
-  /** Whether it is shown at all. */
+  /** Whether it may be shown at all. */
   get isEnabled(): boolean {
     return this._isEnabled;
   }
@@ -55,9 +56,9 @@ export class StandingNotification implements IDisposable {
   }
 
   /**
-   * Say what it speaks of from now on.
+   * Update the notification.
    *
-   * @param count - Of how many things; none takes it away.
+   * @param count - The number of things out of view; 0 removes the notification.
    * @param message - Its text.
    */
   show(count: number, message: string): void {
@@ -99,13 +100,13 @@ export class StandingNotification implements IDisposable {
   private _emit(isQuiet: boolean): void {
     this._isQuiet = isQuiet;
     this._id = Notification.emit(this._message, 'warning', {
-      // By 0, JupyterLab has it in its list only.
+      // With 0, JupyterLab shows it only in its list.
       autoClose: isQuiet ? 0 : false,
       actions: [{ ...this._options.action, displayType: 'accent' }]
     });
   }
 
-  /** Whether a card waits where the notification would be; or where it was, higher up because of others. */
+  /** Whether a card waits where the notification would appear, or where it was shown above other notifications. */
   private _isInTheWay(): boolean {
     const { clientWidth, clientHeight } = document.documentElement;
     const toast = this._id === null ? null : document.getElementById(this._id);

@@ -1,5 +1,5 @@
 /**
- * What the notifiers of things that are out of view have in common.
+ * The common base of the notifiers of things that are out of view.
  */
 import type { TranslationBundle } from '@jupyterlab/translation';
 import type { IDisposable } from '@lumino/disposable';
@@ -7,13 +7,13 @@ import { Signal } from '@lumino/signaling';
 
 import { StandingNotification } from './standingNotification';
 
-/** What the button *Show* of a notification does. */
+/** The action of a notification's button *Show*. */
 export interface IShowAction {
   caption: string;
   callback: () => void;
 }
 
-/** Keeps one notification, which a person can turn off. */
+/** Keeps one notification, which a setting can turn off. */
 export abstract class StandingNotifier implements IDisposable {
   constructor(trans: TranslationBundle, { caption, callback }: IShowAction) {
     this.notification = new StandingNotification({
@@ -42,7 +42,7 @@ export abstract class StandingNotifier implements IDisposable {
     this.notification.dispose();
   }
 
-  /** Look again at what is out of view: what a person has come to see needs no notification any more. */
+  /** Check again what is out of view: what is visible needs no notification. */
   protected abstract look(): void;
 
   protected readonly notification: StandingNotification;

@@ -1,5 +1,5 @@
 /**
- * A React hook for elements that open below the edge of the window.
+ * A React hook that scrolls to elements that appear below the lower edge of the window.
  */
 import { useEffect, useRef } from 'react';
 import type { RefObject } from 'react';

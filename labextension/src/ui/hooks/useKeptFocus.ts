@@ -1,10 +1,10 @@
 /**
- * A React hook for a node in which focused elements disappear.
+ * A React hook that keeps the focus within a node when the focused element disappears.
  */
 import { useLayoutEffect } from 'react';
 import type { RefObject } from 'react';
 
-/** Keep the focus within a node, where what had it went away: a form that is closed, a button of another rule. */
+/** Keep the focus within a node when the focused element is removed, for example because a form closes. */
 export function useKeptFocus(root: RefObject<HTMLElement>): void {
   const wasWithin = root.current?.contains(document.activeElement) ?? false;
   useLayoutEffect(() => {

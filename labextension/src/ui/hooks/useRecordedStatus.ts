@@ -1,5 +1,5 @@
 /**
- * A React hook for what the server has recorded of an item whose output says that it is in progress.
+ * A React hook for the recorded status of an item whose output says that it is in progress.
  */
 import type { ISignal } from '@lumino/signaling';
 import { useEffect, useState } from 'react';
@@ -16,14 +16,14 @@ import type {
 /** How an item ended. */
 type Ended = Exclude<ItemStatus, 'in_progress'>;
 
-/** Milliseconds that the kernel has to say the same: until then the output is not old. */
+/** The output counts as outdated if the kernel has not updated it within this many milliseconds. */
 export const NEWS_DELAY = 3000;
 
 /**
- * How an item ended that an output shows in progress, and whether nobody told the output. The output is old after a reload
- * of the page, and where the server ended.
+ * How an item ended that its output shows as in progress, and whether that output is outdated. An output is outdated after
+ * the page was reloaded or the server stopped while the item was in progress.
  *
- * The server is asked when the item is first shown, and when requests change.
+ * The hook asks the server when the item is first shown and whenever requests change.
  */
 export function useRecordedStatus(
   item: ICodeRun | IToolCallItem,

@@ -4,7 +4,7 @@
 import type { ISignal } from '@lumino/signaling';
 import { useEffect, useReducer, useRef } from 'react';
 
-/** Render again when a signal says something relevant. */
+/** Render again when a signal is emitted with a relevant value. */
 export function useSignal<Sender, Args>(
   signal: ISignal<Sender, Args>,
   isRelevant?: (args: Args) => boolean
@@ -19,7 +19,7 @@ export function useSignal<Sender, Args>(
       }
     };
     signal.connect(slot);
-    // What was emitted between the first render and now.
+    // The signal may have been emitted between the first render and this effect.
     update();
     return () => {
       signal.disconnect(slot);

@@ -1,9 +1,8 @@
 /**
- * A React hook for what changes every second.
+ * A React hook for elements that change every second.
  *
- * All that counts does so at the same moment: each change of the page costs a frame, in which the browser looks again what
- * lies over every card, and fifty clocks of their own would make it draw fifty times a second. While the page is hidden,
- * they stand still.
+ * All of them change at the same moment. Each change costs a frame, in which the browser computes again what covers every
+ * card; fifty independent timers would cause fifty frames a second. While the page is hidden, nothing changes.
  */
 import { useEffect, useReducer, useState } from 'react';
 import type { RefObject } from 'react';
@@ -41,7 +40,7 @@ function onVisibility(): void {
   run();
 }
 
-/** Tick while somebody listens and can see it. */
+/** Run the timer while somebody listens and the page is visible. */
 function run(): void {
   const isWanted = listeners.size > 0 && !document.hidden;
   if (isWanted && timer === 0) {
@@ -58,7 +57,7 @@ export function useTick(isActive: boolean): void {
   useEffect(() => (isActive ? listen(update) : undefined), [isActive]);
 }
 
-/** Whether an element is in view, or the browser does not tell. */
+/** Whether an element is in view; true if the browser cannot tell. */
 export function useIsInView(element: RefObject<Element>): boolean {
   const [isInView, setInView] = useState(
     typeof IntersectionObserver === 'undefined'

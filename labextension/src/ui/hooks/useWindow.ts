@@ -1,30 +1,31 @@
 /**
  * A React hook that tells which items of a long list are in view or near it, so that only those need to be rendered.
  *
- * The list scrolls with what it is in. Items that were rendered once are known by their height, others by the mean of those.
+ * The list scrolls within its nearest ancestor that scrolls. Items that have been rendered have a measured height; for all
+ * others, the mean of these heights is used.
  */
 import { useCallback, useLayoutEffect, useRef, useState } from 'react';
 import type { RefObject } from 'react';
 
-/** Up to so many items all are rendered: then the browser finds a text in any of them. */
+/** A list of at most this many items is rendered whole, so that the browser's search finds the text of every item. */
 export const MAX_WHOLE = 100;
 
-/** So many items of a longer list are rendered before anything is known of what is in view. */
+/** How many items of a longer list are rendered before it is known which are in view. */
 const FIRST = 50;
 
-/** Pixels above and below what is in view in which items are to be there at all times. */
+/** Items that are at most this many pixels outside the view must be rendered. */
 const NEAR = 300;
 
-/** Pixels above and below what is in view in which items are rendered when one that is near is missing. */
+/** If one of those is missing, items that are at most this many pixels outside the view are rendered. */
 const MARGIN = 800;
 
-/** The height in pixels of an item while none is known. */
+/** The height of an item, in pixels, before any has been measured. */
 const USUAL_HEIGHT = 25;
 
-/** The attribute by which the hook knows the node of an item. */
+/** The attribute of an item's node that has the item's key. */
 export const ITEM_KEY = 'data-window-key';
 
-/** What is rendered in a list: an item, or a gap in the place of some. */
+/** A part of the rendered list: an item, or a gap where some are not rendered. */
 export type WindowPart =
   { index: number } | { gapBefore: string; height: number };
 
@@ -37,8 +38,8 @@ interface IRange {
 /**
  * The parts of a list to render, from top to bottom.
  *
- * Each item is a child of the list with its key in `ITEM_KEY`. Items that are pinned are there wherever they are; so is
- * the one with the focus.
+ * Each item is a child of the list, with its key in the attribute `ITEM_KEY`. Pinned items and the item with the focus are
+ * always rendered.
  */
 export function useWindow(
   list: RefObject<HTMLElement>,
@@ -52,7 +53,7 @@ export function useWindow(
   latest.current = keys;
 
   const frame = useRef(0);
-  // In a frame of its own: what is rendered changes what is in view, which is looked at again.
+  // In an animation frame of its own: rendering changes what is in view, so this runs again.
   const look = useCallback(() => {
     if (frame.current === 0) {
       frame.current = requestAnimationFrame(() => {
@@ -73,7 +74,7 @@ export function useWindow(
     const scroller = scrollerOf(node);
     const around = new ResizeObserver(look);
     around.observe(scroller);
-    // What is above the list moves it when it grows.
+    // The list moves when something above it grows.
     [...scroller.children].forEach(child => {
       around.observe(child);
     });
@@ -100,7 +101,7 @@ export function useWindow(
   return partsOf(keys, range, heights, withFocused(list.current, pinned));
 }
 
-/** The items of a range and those that are pinned, and the gaps between them. */
+/** The items of a range, the pinned items, and the gaps between them. */
 function partsOf(
   keys: readonly string[],
   range: IRange,
@@ -134,7 +135,7 @@ function withFocused(
   return key ? new Set([...pinned, key]) : pinned;
 }
 
-/** The part of a list that its scrolling box shows, in pixels from its top; `null` while none is shown. */
+/** The visible part of a list, in pixels from the top of the list; `null` while the list is hidden. */
 function viewOf(list: HTMLElement): { top: number; bottom: number } | null {
   const scroller = scrollerOf(list);
   if (scroller.clientHeight === 0) {
@@ -154,13 +155,13 @@ function scrollerOf(node: HTMLElement): Element {
   return document.documentElement;
 }
 
-/** How high items are, as far as that is known. */
+/** The heights of items, measured where possible. */
 class Heights {
   of(key: string): number {
     return this._known.get(key) ?? this._usual;
   }
 
-  /** The range if it has all that is near what is in view, or else another one. */
+  /** The same range if it includes all items near the view; otherwise a new one. */
   rangeIn(
     { top, bottom }: { top: number; bottom: number },
     keys: readonly string[],
@@ -172,7 +173,7 @@ class Heights {
       : this._between(top - MARGIN, bottom + MARGIN, keys);
   }
 
-  /** Measure the items that are rendered, now and when they change. */
+  /** Measure the rendered items now and whenever their size changes. */
   watch(list: HTMLElement, onChange: () => void): void {
     if (typeof ResizeObserver === 'undefined') {
       return;
@@ -205,7 +206,7 @@ class Heights {
   private _measure(nodes: readonly Element[]): void {
     for (const node of nodes) {
       const height = node.getBoundingClientRect().height;
-      // What is not shown has no height, which says nothing.
+      // Hidden nodes have no height.
       if (height > 0) {
         this._known.set(keyOf(node), height);
       }

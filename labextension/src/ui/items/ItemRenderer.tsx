@@ -1,5 +1,5 @@
 /**
- * An item of an agent's turn in an output: a renderer of its MIME type.
+ * The renderer for the MIME type of an item of an agent's turn.
  */
 import type { IRenderMime } from '@jupyterlab/rendermime-interfaces';
 import { ReactWidget } from '@jupyterlab/ui-components';
@@ -14,18 +14,18 @@ import { ItemView } from './ItemView';
 import type { IMarkdownViewOptions } from './MarkdownView';
 import { showWholeTurn } from './wholeTurn';
 
-/** Better than the rank of Markdown. */
+/** Preferred to Markdown. */
 const RANK = -20;
 
-/** What items need beside what cards do. */
+/** What items need in addition to what cards need. */
 export interface IItemContext extends ICardContext {
-  /** Put the code of a turn below the cell that a node is in. */
+  /** Insert the code of a turn as cells, below the cell that contains a node. */
   insertCells?: (node: HTMLElement, turnId: string) => void;
   /** Read a turn from the server. */
   readTurn?: ReadTurn;
 }
 
-/** Shows an item, and changes with it. */
+/** Shows an item, and updates when the item changes. */
 export class ItemRenderer extends ReactWidget implements IRenderMime.IRenderer {
   constructor(
     private readonly _context: IItemContext,
@@ -33,7 +33,7 @@ export class ItemRenderer extends ReactWidget implements IRenderMime.IRenderer {
   ) {
     super();
     this.addClass('jp-AgentBox-turnItem');
-    // The notebook's shortcuts would take Enter from buttons and links.
+    // Otherwise the notebook's shortcuts would handle Enter on buttons and links.
     this.node.dataset['lmSuppressShortcuts'] = 'true';
     this._markdown = {
       parser: options.markdownParser ?? null,
@@ -89,7 +89,7 @@ export class ItemRenderer extends ReactWidget implements IRenderMime.IRenderer {
   private _output: IItemOutput | null = null;
 }
 
-/** The factory for a notebook's or a console's renderers. It makes text and links only, so it is safe. */
+/** The factory of these renderers for a notebook or a console; safe, as they create only text and links. */
 export function itemRendererFactory(context: IItemContext): {
   factory: IRenderMime.IRendererFactory;
   rank: number;

@@ -1,5 +1,5 @@
 /**
- * One item of a turn: the agent's words, its code, what it was told.
+ * One item of a turn: the agent's text, its code, or a message to it.
  */
 import type { TranslationBundle } from '@jupyterlab/translation';
 import React from 'react';
@@ -25,9 +25,9 @@ import type { IMarkdownViewOptions } from './MarkdownView';
 export interface IItemViewProps {
   output: IItemOutput;
   markdown: IMarkdownViewOptions;
-  /** Puts the code of the item's turn into the notebook; without it, there is none. */
+  /** Inserts the code of the item's turn into the notebook; missing where there is no notebook. */
   onInsert?: () => void;
-  /** Reads a turn: what an output says of an item that was in progress may be old. */
+  /** Reads a turn from the server: the output of an item that was in progress may be outdated. */
   readTurn?: ReadTurn;
 }
 
@@ -127,7 +127,7 @@ function Prose(props: {
   );
 }
 
-/** What became of code or of a call, and whether it waits for a person. */
+/** The state of code or of a call, and whether it waits for a person. */
 type State = Exclude<ItemStatus, 'in_progress'> | 'running' | 'waiting';
 
 function CodeRun(props: IItemViewProps & { item: ICodeRun }): JSX.Element {
@@ -141,11 +141,11 @@ function CodeRun(props: IItemViewProps & { item: ICodeRun }): JSX.Element {
     <div role="group" aria-label={trans.__('Agent’s code')}>
       <Head name={trans.__('Code')} state={state} />
       {state === 'waiting' ? null : (
-        // While it waits, the card has the code.
+        // While it waits, the card shows the code.
         <CodeView code={item.code} name={trans.__('Agent’s code')} />
       )}
       {item.error && state !== 'waiting' && state !== 'failed' ? (
-        // The error of code that failed is an output.
+        // The error of failed code is an output of the cell.
         <p className="jp-AgentBox-itemError">{label(item.error, 300)}</p>
       ) : null}
       {isOld ? (
@@ -196,8 +196,7 @@ function Line({ item }: { item: Item & { text: string } }): JSX.Element {
 }
 
 /**
- * The state of an item, and whether the output is older than it. Whether it waits is known from the requests on this
- * page.
+ * The state of an item, and whether its output is outdated. The requests on this page tell whether the item waits.
  */
 function useItemState(
   props: IItemViewProps & { item: ICodeRun | IToolCallItem },
@@ -205,7 +204,7 @@ function useItemState(
 ): [State, boolean] {
   const { item, output, readTurn } = props;
   const { model } = useCardContext();
-  // What has ended depends on no request.
+  // The state of an item that has ended depends on no request.
   useSignal(model.changed, () => item.status === 'in_progress');
   const recorded = useRecordedStatus(
     item,

@@ -1,5 +1,5 @@
 /**
- * Shows Markdown that grows, without drawing anew what stays.
+ * Shows Markdown that grows; blocks that have not changed are not rendered again.
  */
 import type { IRenderMime } from '@jupyterlab/rendermime-interfaces';
 import type { IDisposable } from '@lumino/disposable';
@@ -12,7 +12,7 @@ export interface IMarkdownViewOptions extends IMarkdownContext {
   typesetter: IRenderMime.ILatexTypesetter | null;
 }
 
-/** Shows in a node the last text that it was given. */
+/** Shows the latest text in a node. */
 export class MarkdownView implements IDisposable {
   constructor(
     private readonly _host: HTMLElement,
@@ -27,7 +27,7 @@ export class MarkdownView implements IDisposable {
     this._isDisposed = true;
   }
 
-  /** Show a text. While one is drawn, only the last of those that come is drawn next. */
+  /** Show a text. Of the texts that arrive while one is being rendered, only the last is rendered next. */
   async show(text: string): Promise<void> {
     this._wanted = text;
     if (this._isBusy) {
@@ -54,7 +54,7 @@ export class MarkdownView implements IDisposable {
     }
   }
 
-  /** Keep the blocks at the beginning that are as they were: a person may be reading, or selecting, in them. */
+  /** Keep the unchanged blocks at the beginning: a person may be reading them, or selecting text in them. */
   private _draw(nodes: Node[]): void {
     if (this._isDisposed) {
       return;

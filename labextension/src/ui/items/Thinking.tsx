@@ -1,18 +1,18 @@
 /**
- * A line that says that the agent's model was asked and has not answered yet.
+ * A line that says that the agent's model has not answered yet.
  */
 import React from 'react';
 
 import { useTrans } from '../context';
 import { useTick } from '../hooks/useTick';
 
-/** Milliseconds before the line comes: between two steps there is often less. */
+/** Milliseconds before the line appears. The pause between two steps is often shorter. */
 const DELAY = 500;
 
-/** Seconds from which on their number is said. */
+/** From this many seconds on, the line shows how long the model has been thinking. */
 const LONG = 3;
 
-/** Counts from when it is first shown. */
+/** Counts the seconds since the component was mounted. */
 export function Thinking(): JSX.Element {
   const trans = useTrans();
   const [start] = React.useState(Date.now);
@@ -31,7 +31,7 @@ export function Thinking(): JSX.Element {
     <div className="jp-AgentBox-thinking">
       <span role="status">{isShown ? trans.__('Thinking…') : null}</span>
       {isShown && seconds >= LONG ? (
-        // A screen reader would say each of them.
+        // Otherwise a screen reader would read every second aloud.
         <span aria-hidden="true">{trans.__('%1 s', seconds)}</span>
       ) : null}
     </div>

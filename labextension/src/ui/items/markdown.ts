@@ -1,8 +1,8 @@
 /**
- * Markdown of an agent as nodes that load nothing and run nothing.
+ * Renders an agent's Markdown as nodes that load nothing and run nothing.
  *
- * JupyterLab parses and sanitizes it. What its sanitizer lets through may still speak to other addresses, answer to style
- * rules of the page, or be a command of it: so the nodes are built anew, from what Markdown itself can say and nothing else.
+ * JupyterLab parses and sanitizes it. What its sanitizer accepts can still load content from other addresses, match style
+ * rules of the page, or trigger a command. So the nodes are built again, with only what Markdown itself can express.
  */
 import { removeMath, replaceMath } from '@jupyterlab/rendermime';
 import type { IRenderMime } from '@jupyterlab/rendermime-interfaces';
@@ -17,7 +17,7 @@ export interface IMarkdownContext {
   trans: TranslationBundle;
 }
 
-/** Elements that are kept, without their attributes but those of `copyAttributes`. */
+/** Elements that are kept, without attributes other than those of `copyAttributes`. */
 const KEPT = new Set(
   (
     'p br hr h1 h2 h3 h4 h5 h6 ul ol li blockquote pre code kbd em strong b i u s del ins sub sup mark ' +
@@ -25,14 +25,14 @@ const KEPT = new Set(
   ).split(' ')
 );
 
-/** Elements that are left out with all that is in them. */
+/** Elements that are left out with all their content. */
 const LEFT_OUT = new Set(
   'script style template noscript title head svg math select textarea button datalist'.split(
     ' '
   )
 );
 
-/** Elements that would load something, and where they say what. */
+/** Elements that load content, with the attribute that has its address. */
 const EMBEDDED: Readonly<Record<string, readonly string[]>> = {
   img: ['src', 'srcset'],
   audio: ['src'],
@@ -44,31 +44,31 @@ const EMBEDDED: Readonly<Record<string, readonly string[]>> = {
   object: ['data']
 };
 
-/** What a link may open. */
+/** The addresses that a link may have. */
 const LINKED = /^(https?:\/\/|mailto:)/i;
 
 /** Classes of code that JupyterLab has highlighted. */
 const CODE_CLASSES = /^(language-[\w+#-]+|\u037c\w+)$/;
 
 /**
- * The language of a block that JupyterLab would draw as a diagram. Diagrams can name pictures of other addresses, which
- * are loaded as they are drawn.
+ * The language of a code block that JupyterLab would render as a diagram. A diagram can refer to images at other
+ * addresses, which are loaded when it is rendered.
  */
 const DIAGRAM = /((?:`{3,}|~{3,})[^\S\n]*)mermaid/g;
 
-/** Characters that turn a text around, or that a terminal would obey. */
+/** Characters that change the direction of text, and control characters of terminals. */
 const TURNING = /[^\P{Cc}\t\n\r]|[\u202a-\u202e\u2066-\u2069]/u;
 
-/** Commands of TeX that link, style or embed: with one of them, math is shown as it is written. */
+/** TeX commands that link, style or embed. Math that contains one of them is shown as source text. */
 const OBEYED_TEX =
   /\\(href|style|class|cssId|data|bbox|require|unicode|enclose|mmlToken|texttip|toggle|includegraphics|html)/;
 
-/** Whether a text has math that may be typeset. */
+/** Whether a text contains math that may be typeset. */
 export function hasMath(text: string): boolean {
   return /\$|\\\(|\\\[|\\begin/.test(text) && !OBEYED_TEX.test(text);
 }
 
-/** Render Markdown as nodes that are in no document yet. */
+/** Render Markdown as nodes that are not yet part of a document. */
 export async function toNodes(
   text: string,
   context: IMarkdownContext
@@ -82,12 +82,12 @@ export async function toNodes(
   }
   const { text: prose, math } = removeMath(text);
   const html = await parser.render(prose.replace(DIAGRAM, '$1text'));
-  // Before the sanitizer: it may take out where a picture is, which the link in its place tells.
+  // Before sanitizing, which may remove an image's address: the link in its place shows that address.
   const quiet = withoutEmbedded(replaceMath(html, math), context);
   return harmless(sanitizer.sanitize(quiet));
 }
 
-/** Put words and links in the place of all that would be loaded. */
+/** Replace everything that would be loaded by text and links. */
 function withoutEmbedded(
   html: string,
   context: Pick<IMarkdownContext, 'trans'>
@@ -101,7 +101,7 @@ function withoutEmbedded(
   return body.innerHTML;
 }
 
-/** Build nodes anew from markup that was sanitized. */
+/** Build new nodes from sanitized markup. */
 export function harmless(html: string): Node[] {
   return childrenOf(parse(html).body);
 }
@@ -158,7 +158,7 @@ function copyAttributes(from: Element, to: Element): void {
   }
 }
 
-/** What stands for a picture or a film: its words, and the way to it. */
+/** The replacement of an image or a video: its alternative text and a link to it. */
 function embedded(
   element: Element,
   { trans }: Pick<IMarkdownContext, 'trans'>
@@ -178,7 +178,7 @@ function isInLink(element: Element): boolean {
   return element.parentElement?.closest('a[href]') !== null;
 }
 
-/** A link that opens in a tab of its own, and says where it leads. */
+/** A link that opens in a new tab and shows its address. */
 function link(address: string | null, children: Node[]): Node[] {
   const url = address && LINKED.test(address.trim()) ? address.trim() : null;
   if (url === null) {
@@ -193,7 +193,7 @@ function link(address: string | null, children: Node[]): Node[] {
   return [anchor];
 }
 
-/** A task in a list. */
+/** The check box of a task list's item. */
 function checkbox(element: Element): Node[] {
   if (element.getAttribute('type') !== 'checkbox') {
     return [];
@@ -205,7 +205,7 @@ function checkbox(element: Element): Node[] {
   return [box];
 }
 
-/** In code, all that cannot be seen is shown; in prose only what turns it around: blanks and joiners are part of words. */
+/** In code, all invisible characters are shown; in prose, only those that change its direction. */
 function textNodes(node: Node): Node[] {
   const text = node.textContent ?? '';
   const isCode = node.parentElement?.closest('code, pre') !== null;

@@ -1,20 +1,20 @@
 /**
- * Has a cell show all that a turn put out, so that the next request, and the answer, are where a person looks for them.
+ * Makes a cell show all outputs of a turn, so that the next request and the answer are where a person looks for them.
  */
 import type { Cell, CodeCell } from '@jupyterlab/cells';
 import type { Widget } from '@lumino/widgets';
 
-/** A step has several outputs: with JupyterLab's 50, a later one would be behind "Show more outputs". */
+/** How many outputs a cell shows. Each step has several, and JupyterLab hides those after the 50th behind a button. */
 const MAX_OUTPUTS = 2000;
 
-/** Cells whose outputs stand in a box of limited height, which scrolls by itself, have this class. */
+/** The class of cells whose outputs are in a scrolling box of limited height. */
 const SCROLLED_CLASS = 'jp-mod-outputsScrolled';
 
 const CLASS_CHANGES = { attributes: true, attributeFilter: ['class'] };
 
 const watched = new WeakSet<Widget>();
 
-/** Have the cell that an item is in show all its outputs. */
+/** Make the cell that contains an item show all its outputs. */
 export function showWholeTurn(item: Widget): void {
   for (let at = item.parent; at; at = at.parent) {
     if ('maxNumberOutputs' in at) {
@@ -34,17 +34,17 @@ function showMore(area: CodeCell['outputArea']): void {
 }
 
 /**
- * Notebook 7 puts more than 100 lines of outputs into a box. It sets the class only: what a person has chosen, which the
- * notebook keeps, is in `outputsScrolled`.
+ * Notebook 7 puts outputs of more than 100 lines into a scrolling box by adding the class. A person's own choice, which is
+ * saved with the notebook, is in `outputsScrolled` instead.
  */
 function keepWhole(cell: Pick<CodeCell, 'outputsScrolled'> & Cell): void {
   const unbox = (): void => {
-    // To remove a class that is not there would be a change, too.
+    // Removing a class that is not there would count as a change, too.
     if (!cell.outputsScrolled && cell.hasClass(SCROLLED_CLASS)) {
       cell.removeClass(SCROLLED_CLASS);
     }
   };
-  // It lives as long as the node.
+  // The observer lives as long as the node.
   new MutationObserver(unbox).observe(cell.node, CLASS_CHANGES);
   unbox();
 }
