@@ -1,8 +1,8 @@
 """Open JupyterLab on the demo notebooks: ``python -m jupyter_agentbox.demo``.
 
-Everything happens in one directory that can be thrown away: copies of the notebooks, an ``mcp.json`` that names the
-bundled shop, and Jupyter's own configuration, data and runtime files. The user's Jupyter is not touched, and nothing is
-fetched from the network: in place of a language model, a script in this process answers.
+Everything is in one temporary directory: copies of the notebooks, an ``mcp.json`` with the bundled shop, and Jupyter's
+configuration, data and runtime files. The user's own Jupyter settings do not change, and nothing is fetched from the
+network: a script in this process replaces the language model.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ HERE = Path(__file__).parent
 #: The notebooks; JupyterLab opens the first.
 NOTEBOOKS = ("demo.ipynb", "agent.ipynb")
 
-#: Where they are, in an installed package and in the source tree.
+#: The directories that may contain them: in an installed package, and in the source tree.
 PLACES = (HERE, HERE.parents[1] / "examples")
 
-#: Nothing in the demo asks the network.
+#: Options that keep the demo off the network.
 OFFLINE = (
     "--LabApp.news_url=None",
     "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
@@ -43,7 +43,7 @@ def demo_notebook(name: str = NOTEBOOKS[0]) -> Path:
     Raises
     ------
     FileNotFoundError
-        If it was left out of the installation.
+        If the installation does not include it.
     """
     for place in PLACES:
         if (place / name).exists():
@@ -57,12 +57,12 @@ def prepare(directory: Path) -> dict[str, str]:
     Parameters
     ----------
     directory : Path
-        Is made if it is missing. An earlier demo's notebooks are replaced.
+        Created if missing. Notebooks of an earlier demo are replaced.
 
     Returns
     -------
     dict
-        Environment variables that keep Jupyter inside the directory.
+        Environment variables that make Jupyter use only this directory.
     """
     places = {name: directory / name for name in ("notebooks", "config", "data", "runtime", "ipython")}
     for place in places.values():
@@ -92,7 +92,7 @@ def options(directory: Path, model_url: str, arguments: list[str]) -> list[str]:
     Parameters
     ----------
     directory : Path
-        What `prepare` made.
+        The directory that `prepare` wrote to.
     model_url : str
         The address of the model that agents ask.
     arguments : list of str
@@ -119,7 +119,7 @@ def main() -> None:
     parser.add_argument("--directory", type=Path, help="where the demo lives (default: a new temporary directory)")
     known, arguments = parser.parse_known_args()
     directory: Path = (known.directory or Path(tempfile.mkdtemp(prefix="agentbox-demo-"))).resolve()
-    os.environ.update(prepare(directory))  # before anything of Jupyter is imported
+    os.environ.update(prepare(directory))  # before any part of Jupyter is imported
     sys.stderr.write(f"The demo is in {directory}. Ctrl-C ends it.\n")
     with scripted_model() as model:
         sys.argv[1:] = options(directory, model.base_url, arguments)

@@ -1,7 +1,7 @@
 """A bitmap with smooth lines, rounded boxes and a stroked font, written as PNG with the standard library only.
 
-Every shape is drawn by the distance of a pixel's centre to it: within half a pixel of the edge the colour fades, which
-is what makes lines and letters smooth.
+The colour of a pixel depends on the distance of its centre to a shape's edge; within half a pixel it fades, so that
+lines and letters look smooth.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Canvas:
     def text(
         self, position: tuple[float, float], text: str, colour: Colour, height: float, *, align: float = 0
     ) -> None:
-        """Write text on a base line. `align` is the part of the text that stands left of the position, 0 to 1."""
+        """Write text on a base line. `align` is the share of the text that is left of the position, from 0 to 1."""
         scale = height / CAP_HEIGHT
         x = position[0] - align * (sum(_advance(letter) for letter in text) - 1) * scale
         for letter in text:

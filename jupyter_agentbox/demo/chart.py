@@ -24,12 +24,12 @@ MONTH_NAMES = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "O
 
 
 def bar_chart(title: str, bars: Sequence[tuple[str, float]]) -> bytes:
-    """Draw one bar for each month; the highest stands out.
+    """Draw one bar for each month, the highest in another colour.
 
     Parameters
     ----------
     title : str
-        Stands above the bars.
+        The text above the bars.
     bars : sequence of (str, float)
         A month as ``2025-03`` and its value, which is not negative.
 

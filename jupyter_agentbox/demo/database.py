@@ -26,12 +26,12 @@ if TYPE_CHECKING:
     from datetime import date
     from pathlib import Path
 
-#: What a query may do: read this database and call functions, nothing else (no ATTACH, no PRAGMA).
+#: What a query may do: read this database and call functions, but not ATTACH or PRAGMA.
 READ_ACTIONS = frozenset(
     {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE}
 )
 
-#: Seconds that a query may take.
+#: The longest time that a query may take, in seconds.
 QUERY_SECONDS = 5.0
 
 _SUMMARY = """
@@ -41,7 +41,7 @@ FROM orders o JOIN order_lines l ON l.order_id = o.id
 
 
 class ShopError(Exception):
-    """The shop cannot do that; the text says why."""
+    """The shop cannot do what was asked. The message says why."""
 
 
 class Shop:
@@ -60,7 +60,7 @@ class Shop:
                 fill(database)
 
     def products(self, category: Category | None = None, *, max_stock: int | None = None) -> list[Product]:
-        """Return the products, of one category or all, that have at most so many pieces in stock."""
+        """Return the products of one category, or all, whose stock is not above a limit."""
         rows = self._read(
             "SELECT * FROM products WHERE (:category IS NULL OR category = :category)"
             " AND (:max_stock IS NULL OR stock <= :max_stock) ORDER BY id",
@@ -156,7 +156,7 @@ class Shop:
         return self._change_product("UPDATE products SET stock = stock + :value WHERE id = :id", product_id, quantity)
 
     def delete_order(self, order_id: int) -> Deletion:
-        """Delete an order and its lines; nothing brings it back."""
+        """Delete an order and its lines. This cannot be undone."""
         order = self.order(order_id)
         with closing(self._connect()) as database, database:
             database.execute("DELETE FROM orders WHERE id = ?", (order_id,))
@@ -168,7 +168,7 @@ class Shop:
         Raises
         ------
         ShopError
-            If it is no SELECT, is wrong, or takes longer than `QUERY_SECONDS`.
+            If it is not a SELECT, is invalid, or takes longer than `QUERY_SECONDS`.
         """
         deadline = time.monotonic() + QUERY_SECONDS
         with closing(sqlite3.connect(f"{self._path.as_uri()}?mode=ro", uri=True)) as database:

@@ -1,7 +1,7 @@
 """A font of strokes for the demo's chart: capitals, digits and a few signs.
 
-A glyph is written as strokes apart from each other by spaces; a stroke is a run of points, each two digits: x from the
-left, y from the top. A capital is four wide and six high.
+A glyph is a list of strokes, separated by spaces. A stroke is a sequence of points with two digits each: x from the
+left and y from the top. A capital is four units wide and six high.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A plain forecast: the yearly shape stays, the level follows the last quarter."""
+"""A simple forecast: the shape of the last year at the level of its last quarter."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 MONTHS = 12
 
-#: Half the width of the range around a forecast, as a part of it; it widens with every month ahead.
+#: Half the width of the range around a forecast, relative to the forecast. It grows with every month ahead.
 SPREAD = 0.08
 
 

@@ -1,4 +1,4 @@
-"""What the demo shop's tools take and answer."""
+"""The types of the arguments and results of the demo shop's tools."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class MonthlySales:
 
 @dataclass(frozen=True, kw_only=True)
 class Forecast:
-    """The revenue that one coming month may bring, in euros, with a range."""
+    """The expected revenue of a coming month, in euros, with a range."""
 
     month: str
     revenue: float
@@ -94,7 +94,7 @@ class Table:
 
 @dataclass(frozen=True, kw_only=True)
 class Deletion:
-    """What was deleted, and the revenue that is gone with it, in euros."""
+    """What was deleted, and the lost revenue in euros."""
 
     deleted_order: int
     revenue_lost: float

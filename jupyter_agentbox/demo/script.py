@@ -1,6 +1,6 @@
-"""The demo's scripted model: it speaks OpenAI's Responses and answers two questions, without a language model.
+"""The demo's scripted model: a server of OpenAI's Responses API that answers two questions without a language model.
 
-It looks at what the code of its calls gave, and goes on accordingly: after an error, after a refusal, after an edit.
+Its next step depends on the result of the last one: an output, an error, a rejection, or an edit.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from jupyter_agentbox.testing import FunctionCall, Message, MockModelServer, Mod
 #: The name of the model in the demo.
 MODEL: Final = "openai:demo-script"
 
-#: Seconds between the words of an answer, so that one can watch them come.
+#: Seconds between the words of an answer, so that they appear one by one.
 PAUSE: Final = 0.03
 
-#: Words of a question -> what is done for it.
+#: For each question, by some of its words, the story that answers it.
 STORIES: Final[Mapping[tuple[str, ...], Callable[[], Story]]] = {
     ("best", "october"): best_sellers,
     ("orders", "open"): open_orders,
@@ -47,7 +47,7 @@ def scripted_model(pause: float = PAUSE) -> MockModelServer:
 
 
 def answer(request: ModelRequest) -> Sequence[Message | FunctionCall]:
-    """Return what the script says and calls next."""
+    """Return the script's next text and call."""
     items = _items(request.json())
     turn = read_turn(items, lambda said: _story(said) is not None)
     make_story = _story(turn.question)
@@ -71,7 +71,7 @@ def _story(said: str) -> Callable[[], Story] | None:
 
 
 def _next(story: Story, outcomes: Sequence[Outcome]) -> Call | str:
-    """Tell a story what happened until now; return its next call, or its end."""
+    """Send a story all results so far; return its next call or its answer."""
     try:
         call = next(story)
         for outcome in outcomes:

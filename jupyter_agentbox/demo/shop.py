@@ -1,7 +1,7 @@
 """The demo shop as an MCP server on stdio: ``python -m jupyter_agentbox.demo.shop``.
 
-The shop is a SQLite file. ``AGENTBOX_SHOP_DATABASE`` names it; without that each start gets a fresh one in a temporary
-directory.
+The shop is a SQLite file. ``AGENTBOX_SHOP_DATABASE`` is its path; by default, each start creates a new one in a
+temporary directory.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class ShopTools:
     Parameters
     ----------
     shop : Shop
-        What the tools act on.
+        The shop that the tools use.
     """
 
     def __init__(self, shop: Shop) -> None:

@@ -1,7 +1,6 @@
-"""What the demo's script does for each question that it knows.
+"""The demo script's steps for each question that it can answer.
 
-A story is a generator: it yields the calls of functions, one after the other, is sent what each gave, and returns the
-answer.
+A story is a generator: it yields function calls one by one, receives the result of each, and returns the answer.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from jupyter_agentbox.demo.turn import Outcome
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """A function that the script calls, and what it says before.
+    """A function call of the script, and the sentence before it.
 
     Parameters
     ----------
@@ -41,7 +40,7 @@ from jupyter_agentbox import tools
 orders = tools.shop.list_orders(limit=500)
 orders[0]"""
 
-#: Fails: the day of an order is text.
+#: This code fails, because the day of an order is text.
 OCTOBER: Final = """\
 october = [order for order in orders if order.ordered_on.month == 10 and order.status != "returned"]
 len(october)"""
@@ -73,7 +72,7 @@ plt.title("Pieces sold in October 2025")
 plt.tight_layout()
 plt.show()"""
 
-#: For kernels that have no matplotlib.
+#: Code for kernels without matplotlib.
 BARS: Final = """\
 for _, name, _, pieces in sold:
     print(f"{name:<24} {'█' * pieces} {pieces}")"""
@@ -94,7 +93,7 @@ _ORDERS: Final = re.compile(r"^\W*orders\b", re.MULTILINE)
 
 
 def best_sellers() -> Story:
-    """Find what sold best, draw it, and raise a price, if the person lets the script."""
+    """Find the best-selling products, plot them, and raise a price if the person allows it."""
     read = yield _run("First I read the orders. They come from the shop, so you are asked about that as well.", READ)
     if not read.is_good:
         return _cannot("Without the orders I cannot say what sold best.", read)
@@ -123,7 +122,7 @@ def best_sellers() -> Story:
 
 
 def open_orders() -> Story:
-    """List the orders that wait, from the notebook's variables if it has them."""
+    """List the open orders, from the notebook's variables if they are there."""
     variables = yield Call(say="I look at which variables there are.", name="list_variables")
     if _ORDERS.search(variables.text):
         say, source = "You have `orders` already, so I need not ask the shop.", OPEN_OF_ORDERS
