@@ -102,14 +102,16 @@ def collected(session: Any, request_id: str) -> Iterator[CodeOutput]:
     output = CodeOutput()
     send = session.send
 
-    def send_and_note(stream: Any, message: Any, content: Any = None, parent: Any = None, **more: Any) -> Any:
+    def send_and_note(
+        stream: Any, message: Any, content: Any = None, parent: Any = None, *more: Any, **named: Any
+    ) -> Any:
         with suppress(Exception):  # any message must still be sent
             is_whole = isinstance(message, Mapping)
             under = message.get("parent_header") if is_whole else parent
             if _id_of(under) == request_id:
                 kind, said = (message["header"]["msg_type"], message["content"]) if is_whole else (message, content)
                 output.add(str(kind), said or {})
-        return send(stream, message, content, parent, **more)
+        return send(stream, message, content, parent, *more, **named)
 
     session.send = send_and_note
     try:

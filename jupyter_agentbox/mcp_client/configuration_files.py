@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias
 
@@ -16,6 +17,8 @@ _Stamp: TypeAlias = tuple[tuple[str, int, int, int] | None, ...]
 
 class ConfigurationFiles:
     """Loads ``mcp.json`` files. A missing file configures nothing.
+
+    While a file is not valid as a whole, for example because it is being edited, its servers stay as they were.
 
     Parameters
     ----------
@@ -31,6 +34,8 @@ class ConfigurationFiles:
         self._stamp: _Stamp | None = None
         self._watched: tuple[Path, ...] = self._paths
         self._configuration = Configuration()
+        #: For each file, the servers that it had when it was last valid.
+        self._valid: dict[Path, Mapping[str, ServerConfiguration]] = {}
 
     def load(self) -> Configuration:
         """Return the configuration; the same object as last time if no file changed. Costs one ``stat`` per file."""
@@ -54,12 +59,25 @@ class ConfigurationFiles:
             try:
                 text = path.read_text("utf-8-sig")
             except FileNotFoundError:
+                self._valid.pop(path, None)
                 continue
             except (OSError, UnicodeDecodeError) as error:
                 reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
                 problems.append(ConfigurationProblem(path=str(path), message=f"cannot be read: {reason}"))
                 continue
             read = parse_configuration(path, text, self._environment)
+            if read.servers or not read.problems:
+                self._valid[path] = read.servers
+            elif self._valid.get(path):
+                (problem,) = read.problems
+                read = Configuration(
+                    servers=self._valid[path],
+                    problems=(
+                        replace(
+                            problem, message=f"{problem.message}; its servers stay as they were until you repair it"
+                        ),
+                    ),
+                )
             servers = {**read.servers, **servers}
             problems += read.problems
         return Configuration(servers=servers, problems=tuple(problems))

@@ -13,7 +13,7 @@ from playwright.sync_api import Locator, expect
 
 from .accessibility import violations
 from .lab import STRANGE_NAME
-from .person import NEXT_FRAMES, Person, await_true, decide
+from .person import CARD, NEXT_FRAMES, Person, await_true, decide
 from .pictures import faults
 
 SQL = "SELECT name, sum(total) AS spent\nFROM orders JOIN customers USING (customer)\nWHERE total > 100 GROUP BY name"
@@ -113,6 +113,21 @@ def test_value_that_scrolls_was_not_seen_until_it_is_opened(person: Person, note
     expect(note).to_have_count(0)
     card.get_by_role("button", name="Show less").scroll_into_view_if_needed()  # lines are made as they come into view
     expect(card.locator(".cm-line", has_text="DROP TABLE customers")).to_have_count(1)
+
+
+def test_nothing_was_seen_of_a_value_in_a_tab_that_was_hidden(person: Person, notebook: Callable[..., str]) -> None:
+    person.open(notebook(call(sql=FAR_AWAY, note="one line\n" * 40)))
+    person.open_panel()
+    person.show_tab("Servers")
+    person.run(0)
+    expect(person.card()).to_be_visible()
+    person.show_tab("Waiting")
+    card = person.panel.get_by_role("group", name=CARD)
+    expect(card.get_by_text("You have not seen")).to_have_count(2)
+    for name in ("sql", "note"):
+        text = card.get_by_role("group", name=name)
+        text.evaluate("node => node.scrollTo(0, node.scrollHeight)")
+        expect(card.get_by_text(f"of “{name}”")).to_have_count(0)
 
 
 def test_values_that_try_to_be_more_than_text_are_text(person: Person, notebook: Callable[..., str]) -> None:

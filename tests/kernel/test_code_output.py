@@ -2,6 +2,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from jupyter_client.session import Session as JupyterSession
+
 from jupyter_agentbox.kernel.code_output import CodeOutput, collected
 from jupyter_agentbox.protocol.messages import CARD_MIME_TYPE, MAX_CODE_TEXT
 
@@ -41,6 +43,25 @@ def test_what_is_put_out_under_the_cell_is_told_in_order_and_sent_as_it_was() ->
         ("io", "stream"),
     ]
     assert session.sent[0][4] == {"ident": b"x"}
+
+
+class Socket:
+    """Notes the parts of the messages that it sends."""
+
+    def __init__(self) -> None:
+        self.sent: list[list[bytes]] = []
+
+    def send_multipart(self, parts: list[bytes], **options: Any) -> None:
+        self.sent.append(parts)
+
+
+def test_a_reply_is_sent_to_the_identity_that_the_kernel_passes_by_position() -> None:
+    session, socket = JupyterSession(key=b"key"), Socket()
+
+    with collected(session, "m1") as output:
+        session.send(socket, "debug_reply", {"success": True}, {"header": {"msg_id": "m0"}}, b"page", [b"buffer"])  # type: ignore[arg-type]
+
+    assert (socket.sent[0][0], socket.sent[0][-1], output.text) == (b"page", b"buffer", "")
 
 
 def test_a_flood_keeps_its_beginning_and_its_end_within_bounds() -> None:

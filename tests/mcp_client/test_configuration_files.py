@@ -35,6 +35,26 @@ def test_the_first_of_several_files_wins_and_a_broken_one_does_not_hide_the_othe
     assert [problem.path for problem in read.problems] == [str(path) for path in paths[2:]]
 
 
+def test_servers_of_a_file_that_is_no_longer_valid_stay_until_it_is_valid_again(tmp_path: Path) -> None:
+    first, second = paths = [tmp_path / "1.json", tmp_path / "2.json"]
+    first.write_text('{"mcpServers": {"a": {"command": "1"}, "b": {"command": "1"}}}')
+    second.write_text('{"mcpServers": {"a": {"command": "2"}}}')
+    files = ConfigurationFiles(paths, {})
+    before = files.load().servers
+
+    first.write_text('{"mcpServers": {"a": {"command": "1"} "b": {"command": "1"}}}')
+    broken = files.load()
+    assert broken.servers == before
+    assert [str(problem) for problem in broken.problems] == [
+        f"{first}:1:39: not valid JSON: Expecting ',' delimiter; its servers stay as they were until you repair it"
+    ]
+
+    first.write_text('{"mcpServers": {"b": {"command": "1"}}}')
+    assert files.load().servers == {**before, "a": StdioServer(name="a", command="2")}
+    first.unlink()
+    assert list(files.load().servers) == ["a"]
+
+
 def test_an_env_file_is_read_below_env_and_again_when_it_changes(tmp_path: Path) -> None:
     (tmp_path / "mcp.json").write_text(
         '{"mcpServers": {"a": {"command": "x", "envFile": "${NAME}.env", "env": {"B": "mine"}}}}'

@@ -24,6 +24,7 @@ export class CardRenderer extends ReactWidget implements IRenderMime.IRenderer {
   constructor(private readonly _context: ICardContext) {
     super();
     this.addClass('jp-AgentBox-output');
+    this.node.addEventListener('beforeinput', keepLineBreak, true);
   }
 
   renderModel(model: IRenderMime.IMimeModel): Promise<void> {
@@ -71,6 +72,16 @@ export class CardRenderer extends ReactWidget implements IRenderMime.IRenderer {
   private readonly _forms = new Forms();
   private _model: IRenderMime.IMimeModel | null = null;
   private _requestIds: readonly string[] = [''];
+}
+
+/**
+ * Hide a line break in a field of the card from JupyterLab, which cancels all line breaks within a cell because Shift+Enter
+ * runs the cell.
+ */
+function keepLineBreak(event: InputEvent): void {
+  if (event.inputType === 'insertLineBreak') {
+    event.stopPropagation();
+  }
 }
 
 /** The requests that an output names, in order; code can write anything there. */

@@ -4,6 +4,7 @@
 import React from 'react';
 
 import type { ILookAlike } from '../../api/protocol';
+import { useSeenPart } from '../hooks/useSeenPart';
 import { LinkButton, TextBlock, VisibleText } from '../components/VisibleText';
 import { UnseenReport } from '../components/Unseen';
 import { useEditors, useTrans } from '../context';
@@ -45,7 +46,19 @@ export function CodeView(props: ICodeViewProps): JSX.Element {
   const hasEditor = editors !== null && state !== 'failed';
   const lines = React.useMemo(() => withPlainBreaks(code).split('\n'), [code]);
   const isLong = lines.length > SHORT_LINES || code.length > 1600;
-  const look = useUnseenLines(box, name, lines, isOpen);
+  const [seen, onScroll] = useSeenPart(box, {
+    text: code,
+    isFilled: state === 'open' || code.length <= MAX_PLAIN,
+    isOpen
+  });
+  const report = React.useContext(UnseenReport);
+  React.useLayoutEffect(() => {
+    // Without an editor, the text block reports.
+    if (hasEditor) {
+      const unseen = lines.slice(Math.floor(seen * lines.length));
+      report(name, unseen.join('\n').length);
+    }
+  }, [report, hasEditor, name, lines, seen]);
   return (
     <div className="jp-AgentBox-code">
       <FindingList
@@ -60,7 +73,7 @@ export function CodeView(props: ICodeViewProps): JSX.Element {
           tabIndex={isLong ? 0 : undefined}
           role={isLong ? 'group' : undefined}
           aria-label={isLong ? name : undefined}
-          onScroll={look}
+          onScroll={onScroll}
         >
           <div ref={slot} />
           {state === 'waiting' && code.length <= MAX_PLAIN ? (
@@ -172,39 +185,4 @@ function whenNear(node: Element, callback: () => void): () => void {
 function isNear(node: Element): boolean {
   const { top, bottom, width } = node.getBoundingClientRect();
   return width > 0 && bottom >= 0 && top <= window.innerHeight;
-}
-
-/** Report how many characters are below what was scrolled into view; return the handler for scrolling. */
-function useUnseenLines(
-  box: React.RefObject<HTMLElement>,
-  name: string,
-  lines: readonly string[],
-  isOpen: boolean
-): () => void {
-  const report = React.useContext(UnseenReport);
-  const seen = React.useRef(0);
-  const look = React.useCallback(() => {
-    const node = box.current;
-    if (!node) {
-      return;
-    }
-    const bottom = node.scrollTop + node.clientHeight;
-    const part =
-      bottom + 2 >= node.scrollHeight ? 1 : bottom / node.scrollHeight;
-    seen.current = Math.max(seen.current, isOpen ? 1 : part);
-    const unseen = lines.slice(Math.floor(seen.current * lines.length));
-    report(name, unseen.join('\n').length);
-  }, [box, name, lines, isOpen, report]);
-  React.useEffect(() => {
-    look();
-    if (typeof ResizeObserver === 'undefined' || !box.current) {
-      return;
-    }
-    const observer = new ResizeObserver(look);
-    observer.observe(box.current);
-    return () => {
-      observer.disconnect();
-    };
-  }, [look, box]);
-  return look;
 }

@@ -4,6 +4,7 @@
 import React from 'react';
 
 import { useTrans } from '../context';
+import { useSeenPart } from '../hooks/useSeenPart';
 import { segments } from '../text/visibleText';
 import { UnseenReport } from './Unseen';
 import { localeOf } from '../text/language';
@@ -48,15 +49,20 @@ export function TextBlock({ text, name }: ITextBlockProps): JSX.Element {
   // What scrolls must be reached by keyboard.
   const mayScroll = lines > SHORT_LINES || text.length > SHORT_TEXT;
   const hidden = Math.max(0, text.length - MAX_SHOWN);
+  const box = React.useRef<HTMLPreElement>(null);
+  const [seen, onScroll] = useSeenPart(box, { text, isFilled: true, isOpen });
   const report = React.useContext(UnseenReport);
   const [wasOpen, setWasOpen] = React.useState(false);
-  React.useEffect(() => {
-    report(name, wasOpen ? 0 : hidden);
-  }, [report, name, wasOpen, hidden]);
+  React.useLayoutEffect(() => {
+    const below = Math.ceil((1 - seen) * (text.length - hidden));
+    report(name, wasOpen ? 0 : hidden + below);
+  }, [report, name, wasOpen, hidden, seen, text]);
 
   return (
     <div className="jp-AgentBox-block">
       <pre
+        ref={box}
+        onScroll={onScroll}
         className={isOpen ? 'jp-mod-tall' : undefined}
         tabIndex={mayScroll ? 0 : undefined}
         role={mayScroll ? 'group' : undefined}

@@ -29,7 +29,14 @@ export function showWholeTurn(item: Widget): void {
 
 function showMore(area: CodeCell['outputArea']): void {
   if (area.maxNumberOutputs < MAX_OUTPUTS) {
-    area.maxNumberOutputs = MAX_OUTPUTS;
+    try {
+      area.maxNumberOutputs = MAX_OUTPUTS;
+    } catch (error) {
+      // JupyterLab sets the limit, and then fails to remove the button "Show more outputs" if there is none.
+      if (area.maxNumberOutputs !== MAX_OUTPUTS) {
+        throw error;
+      }
+    }
   }
 }
 

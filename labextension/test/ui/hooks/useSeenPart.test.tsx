@@ -1,0 +1,111 @@
+import { act, fireEvent, render, screen } from '@testing-library/react';
+import React from 'react';
+
+import { useSeenPart } from '../../../src/ui/hooks/useSeenPart';
+
+/** What a browser would measure of the box: it shows 100 of 400 pixels. */
+let view = 100;
+const CONTENT = 400;
+
+/** Tells that what it observes has another size, when the test says so. */
+class Sizes {
+  constructor(callback: ResizeObserverCallback) {
+    resize = () => {
+      act(() => {
+        callback([], this);
+      });
+    };
+  }
+
+  observe(): void {}
+
+  unobserve(): void {}
+
+  disconnect(): void {}
+}
+
+let resize: () => void;
+
+beforeEach(() => {
+  view = 100;
+  window.ResizeObserver = Sizes;
+  const { prototype } = Element;
+  jest.spyOn(prototype, 'clientHeight', 'get').mockImplementation(() => view);
+  jest
+    .spyOn(prototype, 'scrollHeight', 'get')
+    .mockImplementation(() => (view === 0 ? 0 : CONTENT));
+});
+
+afterEach(() => {
+  jest.restoreAllMocks();
+  Reflect.deleteProperty(window, 'ResizeObserver');
+});
+
+interface IBoxProps {
+  text?: string;
+  isFilled?: boolean;
+  isOpen?: boolean;
+}
+
+function Box({ text = 'a', isFilled = true, isOpen = false }: IBoxProps) {
+  const box = React.useRef<HTMLDivElement>(null);
+  const [part, onScroll] = useSeenPart(box, { text, isFilled, isOpen });
+  return (
+    <div ref={box} data-testid="box" onScroll={onScroll}>
+      {part}
+    </div>
+  );
+}
+
+const part = (): string | null => screen.getByTestId('box').textContent;
+
+function scrollTo(top: number): void {
+  screen.getByTestId('box').scrollTop = top;
+  fireEvent.scroll(screen.getByTestId('box'));
+}
+
+test('what was scrolled into view stays seen', () => {
+  render(<Box />);
+  expect(part()).toBe('0.25');
+  scrollTo(100);
+  expect(part()).toBe('0.5');
+  scrollTo(0);
+  expect(part()).toBe('0.5');
+  scrollTo(299);
+  expect(part()).toBe('1');
+});
+
+test('nothing of a hidden box is in view, until it is shown', () => {
+  view = 0;
+  render(<Box />);
+  expect(part()).toBe('0');
+  view = 100;
+  resize();
+  expect(part()).toBe('0.25');
+});
+
+test('a box that is open in a hidden tab is not in view either', () => {
+  view = 0;
+  render(<Box isOpen />);
+  expect(part()).toBe('0');
+  view = 100;
+  resize();
+  expect(part()).toBe('1');
+});
+
+test('nothing is in view before the box is filled', () => {
+  view = CONTENT;
+  const { rerender } = render(<Box isFilled={false} />);
+  expect(part()).toBe('0');
+  rerender(<Box />);
+  expect(part()).toBe('1');
+});
+
+test('of another text nothing was in view', () => {
+  const { rerender } = render(<Box />);
+  scrollTo(300);
+  expect(part()).toBe('1');
+  scrollTo(0);
+  rerender(<Box text="b" />);
+  expect(part()).toBe('0.25');
+});
