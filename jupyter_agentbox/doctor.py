@@ -24,11 +24,10 @@ from jupyter_agentbox.core.isolation import LADDER, Isolation
 from jupyter_agentbox.core.rule_book import RuleBook
 from jupyter_agentbox.core.sandbox_settings import SANDBOX_LEVELS
 from jupyter_agentbox.doctor_checks import Check, State
-from jupyter_agentbox.exceptions import SandboxRefusedError
 from jupyter_agentbox.mcp_client.configuration_files import ConfigurationFiles
 from jupyter_agentbox.mcp_client.sign_ins import usable_keyring
 from jupyter_agentbox.paths import added_servers_path, config_dir, data_dir, site_rules_paths, user_rules_path
-from jupyter_agentbox.sandbox.server.probes import select_level
+from jupyter_agentbox.sandbox.server.probes import install_advice, why_unavailable
 from jupyter_agentbox.services.audit.trails import names_of
 from jupyter_agentbox.storage.inspection import inspect_store
 
@@ -91,7 +90,7 @@ def examine_hub(environment: Mapping[str, str]) -> Iterator[Check]:
     yield hub_doctor.token(answer)
     yield from hub_doctor.configuration(environment, [path for path, _ in site_rules_paths()])
     yield hub_doctor.kernelspecs([Path(one) for one in jupyter_path("kernels")])
-    reached = [level for level in LADDER if level is not Isolation.NONE and not _why_no_sandbox(level)]
+    reached = [level for level in LADDER if level is not Isolation.NONE and not why_unavailable(level)]
     yield hub_doctor.level(reached, environment)
     yield hub_doctor.sinks(book)
     yield hub_doctor.public_url(environment)
@@ -164,22 +163,14 @@ def _disabled() -> dict[str, Path]:
 
 def sandbox() -> Iterator[Check]:
     """Try each level of isolation."""
-    met = {level: _why_no_sandbox(level) for level in SANDBOX_LEVELS}
+    met = {level: why_unavailable(level) for level in SANDBOX_LEVELS}
     works = [level.value for level, why in met.items() if not why]
     state: State = "ok" if works else "note"
-    advice = "" if works else "plain kernels work; for sandboxed ones, see the next lines"
+    advice = "" if works else f"plain kernels work; for sandboxed ones, {install_advice()}"
     yield Check(name="sandbox", state=state, text=f"reached: {', '.join(works) or 'none'}", advice=advice)
     for level, why in met.items():
         if why:
             yield Check(name=f"sandbox {level.value}", state="note", text=why)
-
-
-def _why_no_sandbox(level: Isolation) -> str:
-    try:
-        select_level([level])
-    except SandboxRefusedError as error:
-        return str(error)
-    return ""
 
 
 def store(path: Path) -> Check:

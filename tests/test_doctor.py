@@ -13,7 +13,6 @@ import pytest
 from jupyter_agentbox import __version__, doctor
 from jupyter_agentbox.core.isolation import Isolation
 from jupyter_agentbox.core.sandbox_settings import SANDBOX_LEVELS
-from jupyter_agentbox.exceptions import SandboxRefusedError
 from jupyter_agentbox.storage.database import Database
 from tests.ports import kept_port
 
@@ -84,17 +83,17 @@ def test_a_lab_extension_of_another_version_or_none_is_a_problem(config: Path) -
 
 
 def test_each_level_of_isolation_says_what_it_met(monkeypatch: pytest.MonkeyPatch) -> None:
-    def select(levels: list[Isolation]) -> Isolation:
-        if levels != [Isolation.LANDLOCK]:
-            raise SandboxRefusedError("there is none of it")
-        return levels[0]
-
-    monkeypatch.setattr(doctor, "select_level", select)
+    works = [Isolation.LANDLOCK]
+    monkeypatch.setattr(doctor, "why_unavailable", lambda level: None if level in works else "there is none of it")
     first, *others = doctor.sandbox()
-    assert (first.state, first.text) == ("ok", "reached: landlock")
-    assert {(other.name, other.state) for other in others} == {
-        (f"sandbox {level.value}", "note") for level in SANDBOX_LEVELS if level is not Isolation.LANDLOCK
+    assert (first.state, first.text, first.advice) == ("ok", "reached: landlock", "")
+    assert {(other.name, other.state, other.text) for other in others} == {
+        (f"sandbox {level.value}", "note", "there is none of it")
+        for level in SANDBOX_LEVELS
+        if level is not Isolation.LANDLOCK
     }
+    works.clear()
+    assert next(doctor.sandbox()).advice.startswith("plain kernels work; for sandboxed ones, ")
 
 
 def test_a_store_is_looked_at_and_not_changed(tmp_path: Path) -> None:

@@ -51,7 +51,7 @@ class Socket:
     def __init__(self) -> None:
         self.sent: list[list[bytes]] = []
 
-    def send_multipart(self, parts: list[bytes], **options: Any) -> None:
+    def send_multipart(self, parts: list[bytes], **_options: Any) -> None:
         self.sent.append(parts)
 
 

@@ -91,16 +91,19 @@ def select_level(
     met = []
     for level in levels:
         lacks_network = network and level is Isolation.LANDLOCK
-        problem = (
-            NO_NETWORK_OF_ITS_OWN if lacks_network else _problem(level, srt if level is Isolation.SRT else bubblewrap)
-        )
+        program = srt if level is Isolation.SRT else bubblewrap
+        problem = NO_NETWORK_OF_ITS_OWN if lacks_network else why_unavailable(level, program)
         if problem is None:
             return level
         met.append(f"{level.value}: {problem}")
-    advice = _INSTALL.get(sys.platform, "sandboxed kernels need Linux")
     raise SandboxRefusedError(
-        f"no sandbox can be made on this machine, so no kernel was started; {advice}. {_list(met)}"
+        f"no sandbox can be made on this machine, so no kernel was started; {install_advice()}. {_list(met)}"
     )
+
+
+def install_advice() -> str:
+    """Return what to install on this platform, so that sandboxed kernels work."""
+    return _INSTALL.get(sys.platform, "sandboxed kernels need Linux")
 
 
 @cache
@@ -125,8 +128,10 @@ def _list(met: Sequence[str]) -> str:
     return "What was met: " + "; ".join(met) if met else "The settings accept no level of isolation."
 
 
-def _problem(level: Isolation, program: str) -> str | None:
+def why_unavailable(level: Isolation, program: str = "") -> str | None:
     """Return why a level does not work here; ``None`` if it does.
+
+    `program` is the path of ``bwrap`` or ``srt``; empty to look for it.
 
     A success is remembered for as long as this process lives. A failure is not: a probe also fails when the machine is
     busy for a moment, and then every later kernel would have a weaker level.

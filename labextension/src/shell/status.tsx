@@ -25,7 +25,7 @@ export interface IStatusOptions {
   trans: TranslationBundle;
 }
 
-/** The number of pending requests, here and at the Hub service, and of servers' questions; a click shows them. */
+/** The number of pending requests, here and at the Hub service, and of servers' questions; a click goes to the oldest. */
 export class ApprovalStatus extends ReactWidget {
   constructor(private readonly _options: IStatusOptions) {
     super();
@@ -61,7 +61,12 @@ export function StatusButton(options: IStatusOptions): JSX.Element {
       title={trans.__('%1. Show the panel.', name)}
       aria-label={name}
       onClick={() => {
-        panel.open();
+        const oldest = model.pending.at(0);
+        if (oldest) {
+          panel.focusRequest(oldest.id);
+        } else {
+          panel.open();
+        }
       }}
     >
       <approvalIcon.react tag="span" stylesheet="statusBar" />

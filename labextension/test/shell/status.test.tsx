@@ -1,5 +1,5 @@
 import { Signal } from '@lumino/signaling';
-import { act, render, screen } from '@testing-library/react';
+import { act, fireEvent, render, screen } from '@testing-library/react';
 import React from 'react';
 
 import type { IApproval, IQuestion } from '../../src/api/protocol';
@@ -9,11 +9,13 @@ import { approval, hubList, hubRequest, question, trans } from '../examples';
 
 let changed: Signal<never, void>;
 let asked: IQuestion[];
+let opened: string[];
 let pending: IApproval[];
 
 beforeEach(() => {
   changed = new Signal<never, void>({} as never);
   asked = [];
+  opened = [];
   pending = [];
 });
 
@@ -32,7 +34,10 @@ function show(hub = hubList([])): void {
         return asked;
       }
     },
-    panel: {},
+    panel: {
+      focusRequest: (id: string) => opened.push(id),
+      open: () => opened.push('panel')
+    },
     trans
   } as unknown as IStatusOptions;
   render(<StatusButton {...options} />);
@@ -47,6 +52,14 @@ function said(): [string | null, string | null, string | null] {
     button.getAttribute('title')
   ];
 }
+
+test('a click goes to the request that has waited longest, or to the empty panel', () => {
+  show();
+  fireEvent.click(screen.getByRole('button'));
+  pending = [approval({ id: 'oldest' }), approval({ id: 'newer' })];
+  fireEvent.click(screen.getByRole('button'));
+  expect(opened).toEqual(['panel', 'oldest']);
+});
 
 test('questions of servers count, too, and are not called requests', () => {
   show();

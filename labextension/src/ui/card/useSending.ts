@@ -59,7 +59,7 @@ export function useSending(
     onFailure?.(text);
   };
   const interrupt = (): void => {
-    const text = interruption(present(), trans);
+    const text = interruption(present(), nameOf, trans);
     if (text) {
       fail(text, true);
     }
@@ -118,6 +118,7 @@ function isTaken(sent: PersonalAnswer, error: unknown): boolean {
 /** Describe how a request ended while a person was answering; `null` if it did not. */
 export function interruption(
   present: IApproval | null,
+  nameOf: NameOf,
   trans: TranslationBundle
 ): string | null {
   switch (present?.status) {
@@ -136,7 +137,8 @@ export function interruption(
       );
     default:
       return trans.__(
-        'Someone else decided this request while you were answering.'
+        'Already decided by %1 while this form was open.',
+        decidedBy(present, nameOf, trans)
       );
   }
 }

@@ -1,7 +1,7 @@
 import { act, renderHook } from '@testing-library/react';
 
 import { RequestError } from '../../../src/api/errors';
-import type { IApproval } from '../../../src/api/protocol';
+import type { IApproval, IReviewer } from '../../../src/api/protocol';
 import type { PersonalAnswer } from '../../../src/internalTokens';
 import {
   explain,
@@ -97,16 +97,24 @@ test('that a request ended while a form was open stays on its card', () => {
   expect(here.current.failure).toContain('expired while you were answering');
 });
 
+const nameOf = ({ reviewer }: IReviewer): string => reviewer;
+
 test.each<[IApproval['status'], string | null]>([
   ['pending', null],
   ['expired', 'expired'],
   ['cancelled', 'withdrew'],
   ['orphaned', 'kernel'],
-  ['approved', 'decided']
+  ['approved', 'decided by a rule while']
 ])('a form that closes by itself says why: %s', (status, word) => {
-  const text = interruption(approval({ status }), trans);
+  const text = interruption(approval({ status }), nameOf, trans);
   expect(text === null ? null : word && text.includes(word)).toBe(
     word === null ? null : true
+  );
+});
+
+test('a form that closes after an answer in another window names who gave it', () => {
+  expect(interruption(allowed(), nameOf, trans)).toBe(
+    'Already decided by ada while this form was open.'
   );
 });
 
