@@ -242,6 +242,8 @@ class ServerStatus:
         The last error of a start or call, even if it is running again; empty if there was none.
     is_signed_in : bool
         Whether its requests carry the token of a person's sign-in.
+    is_of_project : bool
+        Whether it is a server of the project's ``.mcp.json`` that a person has trusted.
     """
 
     name: str
@@ -254,6 +256,7 @@ class ServerStatus:
     calls: int = 0
     last_error: str = ""
     is_signed_in: bool = False
+    is_of_project: bool = False
 
     def to_json(self) -> JsonObject:
         """Return the status as the REST API sends it."""
@@ -268,6 +271,7 @@ class ServerStatus:
             "calls": self.calls,
             "last_error": self.last_error,
             "is_signed_in": self.is_signed_in,
+            "is_of_project": self.is_of_project,
         }
 
 

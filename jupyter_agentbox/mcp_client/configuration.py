@@ -50,6 +50,8 @@ class StdioServer:
         Values that must not appear in logs or messages.
     env_file : str or None
         Path of the ``envFile``, if any.
+    is_of_project : bool
+        Whether it is a server of the project's ``.mcp.json``, which a person has trusted.
     """
 
     name: str
@@ -60,6 +62,7 @@ class StdioServer:
     timeout: float | None = None
     protocol_era: str = "auto"
     secrets: tuple[str, ...] = field(default=(), repr=False)
+    is_of_project: bool = False
     env_file: str | None = None
 
     transport: ClassVar[str] = "stdio"
@@ -90,7 +93,7 @@ class HttpServer:
 
     Parameters
     ----------
-    name, timeout, protocol_era, secrets
+    name, timeout, protocol_era, secrets, is_of_project
         As in `StdioServer`.
     url : str
         The endpoint's URL.
@@ -107,6 +110,7 @@ class HttpServer:
     timeout: float | None = None
     protocol_era: str = "auto"
     secrets: tuple[str, ...] = field(default=(), repr=False)
+    is_of_project: bool = False
 
     transport: ClassVar[str] = "http"
 

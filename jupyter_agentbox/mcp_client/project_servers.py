@@ -11,7 +11,7 @@ import json
 import os
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -225,7 +225,12 @@ class ProjectServers:
             problem = ConfigurationProblem(path=str(self.path), message=f"cannot be read: {reason}")
             return Configuration(problems=(problem,))
         withheld = partial(self._withheld, self._trusted.read(self.path))
-        return parse_configuration(self.path, text, self._environment, withheld=withheld)
+        read = parse_configuration(self.path, text, self._environment, withheld=withheld)
+        servers = {
+            name: server if isinstance(server, UnusableServer) else replace(server, is_of_project=True)
+            for name, server in read.servers.items()
+        }
+        return replace(read, servers=servers)
 
     def _withheld(self, trusted: Mapping[str, JsonObject], name: str, entry: JsonValue) -> ServerConfiguration | None:
         """Return the replacement of an untrusted entry; ``None`` if it is trusted.

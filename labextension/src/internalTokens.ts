@@ -188,6 +188,8 @@ export interface IServersModel {
   signOut(name: string): Promise<void>;
   /** Create the request for trusting a server of the project; return its id. */
   review(name: string): Promise<string>;
+  /** Stop trusting a server of the project, and stop the server. */
+  distrust(name: string): Promise<void>;
 }
 
 /** The threads of agents. */

@@ -77,6 +77,7 @@ def test_a_servers_status_is_sent_whole() -> None:
         "calls": 0,
         "last_error": "",
         "is_signed_in": False,
+        "is_of_project": False,
     }
 
 

@@ -114,6 +114,8 @@ export interface IAgentBoxClient {
   listOtherServers(): Promise<IOtherServer[]>;
   /** Request trust in an MCP server of the project; return the id of the approval request. */
   reviewServer(name: string): Promise<string>;
+  /** Stop trusting an MCP server of the project. */
+  distrustServer(name: string): Promise<void>;
   /** Begin a person's sign-in to a remote MCP server. */
   beginSignIn(name: string): Promise<ISignInPage>;
   /** Abandon a sign-in in progress. */
@@ -382,6 +384,11 @@ export class AgentBoxClient implements IAgentBoxClient {
     const path = URLExt.join('servers', encodeURIComponent(name), 'trust');
     const request = await this._connection.request('POST', path, '{}');
     return plain<{ id: string }>(request).id;
+  }
+
+  async distrustServer(name: string): Promise<void> {
+    const path = URLExt.join('servers', encodeURIComponent(name), 'trust');
+    await this._connection.request('DELETE', path);
   }
 
   async getPolicy(): Promise<IPolicy> {

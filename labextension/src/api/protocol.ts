@@ -365,6 +365,8 @@ export interface IServer {
   last_error: string;
   /** Whether its requests carry the token from a person's sign-in. */
   is_signed_in: boolean;
+  /** Whether it is a trusted server of the project's .mcp.json; not sent by older servers. */
+  is_of_project?: boolean;
   /** Why the last sign-in failed; not sent by older servers. */
   sign_in_error?: string;
 }

@@ -26,6 +26,7 @@ export class ServersModel implements IServersModel {
       | 'listServers'
       | 'runServer'
       | 'reviewServer'
+      | 'distrustServer'
       | 'beginSignIn'
       | 'cancelSignIn'
       | 'signOut'
@@ -146,6 +147,14 @@ export class ServersModel implements IServersModel {
   async review(name: string): Promise<string> {
     try {
       return await this._source.reviewServer(name);
+    } finally {
+      await this.refresh();
+    }
+  }
+
+  async distrust(name: string): Promise<void> {
+    try {
+      await this._source.distrustServer(name);
     } finally {
       await this.refresh();
     }

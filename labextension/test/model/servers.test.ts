@@ -16,6 +16,7 @@ class Server {
 
   readonly runServer = jest.fn(() => Promise.reject(new Error('broken')));
   readonly reviewServer = jest.fn(() => Promise.resolve('a1'));
+  readonly distrustServer = jest.fn(() => Promise.resolve());
   readonly beginSignIn = jest.fn(() => Promise.reject(new Error('none')));
   readonly cancelSignIn = jest.fn(() => Promise.resolve());
   readonly signOut = jest.fn(() => Promise.resolve());

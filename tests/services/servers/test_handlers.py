@@ -304,12 +304,12 @@ class TestProject:
         await fetch("approvals", request["id"], "decision", body=answer)
         assert (await self.ended(fetch, request["id"]))["outcome"]["state"] == "succeeded"
         _, body = await fetch("servers")
-        assert [each["state"] for each in body["servers"]] == ["running"]
+        assert [(each["state"], each["is_of_project"]) for each in body["servers"]] == [("running", True)]
 
         code, _ = await fetch("servers", "mini", "trust", method="DELETE")
         assert code == 204
         _, body = await fetch("servers")
-        assert [each["state"] for each in body["servers"]] == ["needs_trust"]
+        assert [(each["state"], each["is_of_project"]) for each in body["servers"]] == [("needs_trust", False)]
 
     async def test_what_changed_while_the_person_read_is_not_trusted(self, fetch: Any, project: Path) -> None:
         _, request = await fetch("servers", "mini", "trust", body={})

@@ -208,12 +208,20 @@ function buttonsOf(
     what: trans.__('Sign out of %1', name),
     action: () => servers.signOut(server.name)
   };
+  const distrust: IButton = {
+    text: trans.__('Stop trusting'),
+    what: trans.__('Stop trusting %1', name),
+    action: () => servers.distrust(server.name)
+  };
   const enter: IButton = {
     text: trans.__('Sign in'),
     what: trans.__('Sign in to %1', name),
     action: signIn
   };
-  const leave = server.is_signed_in ? [signOut] : [];
+  const leave = [
+    ...(server.is_signed_in ? [signOut] : []),
+    ...(server.is_of_project ? [distrust] : [])
+  ];
   const buttons: Partial<Record<ServerState, IButton[]>> = {
     needs_trust: [review],
     // Where rights are missing, who is signed in has to sign out first.
@@ -244,6 +252,9 @@ function lockedOf(
 
 function facts(server: IServer, trans: TranslationBundle): string {
   const parts = [server.transport];
+  if (server.is_of_project) {
+    parts.push(trans.__('this project’s .mcp.json'));
+  }
   if (server.tool_count !== null) {
     parts.push(trans._n('%1 tool', '%1 tools', server.tool_count));
   }

@@ -121,8 +121,10 @@ export function interruption(
   nameOf: NameOf,
   trans: TranslationBundle
 ): string | null {
-  switch (present?.status) {
-    case undefined:
+  if (!present) {
+    return null;
+  }
+  switch (present.status) {
     case 'pending':
       return null;
     case 'expired':

@@ -71,6 +71,7 @@ function show(
     beginSignIn: jest.fn(() => Promise.resolve(PAGE)),
     cancelSignIn: jest.fn(done),
     signOut: jest.fn(done),
+    distrust: jest.fn(done),
     refresh: jest.fn(done),
     lookAtTools: jest.fn(done),
     listTools: jest.fn(() => Promise.resolve(tools)),
@@ -277,6 +278,13 @@ test('signing out, and a provider that cannot be found, say what happened', asyn
   await press('Sign in to db');
   expect(document.body.textContent).toContain('no provider');
   expect(document.querySelector('.jp-AgentBox-address')).toBeNull();
+});
+
+test('a trusted server of the project says that it is one, and can be distrusted', async () => {
+  const model = show({ state: 'running', is_of_project: true });
+  expect(document.body.textContent).toContain('this project’s .mcp.json');
+  await press('Stop trusting db');
+  expect(model.distrust).toHaveBeenCalledWith('db');
 });
 
 test('a sign-in that came to nothing is told, and its page goes', async () => {
