@@ -45,8 +45,8 @@ USAGE: Final = 2
 _SHOWN: Final = 200
 
 _ADVICE: Final = (
-    "Keep the head where nobody can write who can write this database. `--head` then shows whether the end was removed,"
-    " or all was written anew: the chain alone cannot."
+    "Store the head in a place that whoever can write this database cannot write. With `--head`, this command then also"
+    " finds out whether the newest records were removed or all were rewritten, which the chain alone does not show."
 )
 
 

@@ -74,7 +74,7 @@ def _show_servers(_arguments: Sequence[str]) -> str:
         (
             f"tools.{identifiers.get(entry['name'], '?')}",
             entry["name"],
-            entry.get("state", ""),
+            str(entry.get("state", "")).replace("_", " "),
             "" if entry.get("tool_count") is None else f"{entry['tool_count']} tools",
             entry.get("error", ""),
         )

@@ -267,7 +267,7 @@ def hints_of(tool: dict[str, Any]) -> str:
         return "read-only"
     if claims.get("destructiveHint") is True:
         return "destructive"
-    return "changes data" if claims.get("destructiveHint") is False else "does not say"
+    return "adds or changes data" if claims.get("destructiveHint") is False else "does not say"
 
 
 def describe(tools: Iterable[Any]) -> list[tuple[str, str, str]]:

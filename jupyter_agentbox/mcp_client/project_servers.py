@@ -265,8 +265,8 @@ class ProjectServers:
             return None
         changed = "has changed since it was trusted" if before else "is not trusted yet"
         message = (
-            f"the MCP server `{name}` of this project's {FILE_NAME} {changed}, so it was not started: press *Review…*"
-            " beside its name in JupyterLab's side panel, *Servers*"
+            f"the MCP server `{name}` of this project's {FILE_NAME} {changed}, so it was not started: press “Review…”"
+            " beside its name in JupyterLab's side panel, tab “Servers”"
         )
         return UnusableServer(name=name, transport=transport, error=message, needs_trust=True)
 

@@ -33,7 +33,7 @@ _CONNECT_TIMEOUT: Final = 30.0
 #: Timeout of ending the session, in seconds; its response has no effect.
 _END_TIMEOUT: Final = 2.0
 _SET_HEADERS: Final = "set `headers` in mcp.json"
-_SIGN_IN: Final = "press *Sign in* beside its name in JupyterLab's side panel, *Servers*, or " + _SET_HEADERS
+_SIGN_IN: Final = "press “Sign in” beside its name in JupyterLab's side panel, tab “Servers”, or " + _SET_HEADERS
 _LONGEST_SCOPE: Final = 200
 _LARGEST_ERROR_BODY: Final = 64 * 1024
 #: Maximum size in bytes of a text, other than a JSON-RPC error, that is read as a server's message about a session.

@@ -108,7 +108,7 @@ def test_module_shows_its_tools_with_nothing_that_a_server_could_turn_into_marku
     assert "Look &lt;img src=x&gt;" in html
     assert "<img" not in html
     cells = re.findall(r"<td[^>]*>([^<]*)</td>", html)
-    assert cells[2::3] == ["read-only", "destructive", "changes data", "does not say"]
+    assert cells[2::3] == ["read-only", "destructive", "adds or changes data", "does not say"]
 
 
 def test_module_without_tools_says_so(tools: Any, server: ServerEnd) -> None:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 #: Maximum number of concurrent sign-ins.
 MOST: Final = 20
 _LONGEST_REASON: Final = 100
-_AGAIN: Final = "press *Sign in* in JupyterLab again"
+_AGAIN: Final = "press “Sign in” in JupyterLab again"
 
 
 class SignInServers(Protocol):

@@ -175,7 +175,9 @@ function RuleRows(props: IRuleRowsProps): JSX.Element {
   if (effective.length === 0 && problems.length === 0) {
     return (
       <p className="jp-AgentBox-empty">
-        {trans.__('There are no rules: every call asks.')}
+        {trans.__(
+          'There are no rules: every call without a lasting answer waits for you.'
+        )}
       </p>
     );
   }

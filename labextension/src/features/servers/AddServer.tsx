@@ -254,7 +254,7 @@ function Fields(props: IFieldsProps): JSX.Element {
     <div onPaste={onPaste}>
       {field('name', trans.__('Name'))}
       <label className="jp-AgentBox-addField">
-        <span>{trans.__('What it is')}</span>
+        <span>{trans.__('Type')}</span>
         <select
           className="jp-AgentBox-field"
           disabled={isDisabled}
@@ -264,19 +264,19 @@ function Fields(props: IFieldsProps): JSX.Element {
             onChange({ ...form, kind });
           }}
         >
-          <option value="program">{trans.__('a program here')}</option>
-          <option value="address">{trans.__('a server over HTTP')}</option>
-          <option value="json">{trans.__('an entry as JSON')}</option>
+          <option value="program">{trans.__('Program on this machine')}</option>
+          <option value="address">{trans.__('Server over HTTP')}</option>
+          <option value="json">{trans.__('Entry as JSON')}</option>
         </select>
       </label>
       {form.kind === 'program' ? (
         <>
           {field('command', trans.__('Program'))}
-          {field('args', trans.__('Arguments, one in each line'), 3)}
+          {field('args', trans.__('Arguments, one per line'), 3)}
           {field(
             'variables',
             trans.__(
-              'Names of environment variables that it gets from Jupyter, one in each line'
+              'Names of environment variables that it gets from Jupyter, one per line'
             ),
             2
           )}

@@ -106,7 +106,8 @@ function Place(props: IPlaceProps): JSX.Element {
       </div>
       {file && (!openDocument || document === null) ? (
         <p className="jp-AgentBox-serverFacts">
-          {trans.__('Your servers stand in:')} <VisibleText text={file.path} />
+          {trans.__('Your servers are configured in')}{' '}
+          <VisibleText text={file.path} />
         </p>
       ) : null}
     </>

@@ -68,7 +68,7 @@ export function LastingForm(props: ILastingFormProps): JSX.Element {
         </select>
         {kind === 'allow' ? (
           <label>
-            {trans.__('Most calls')}{' '}
+            {trans.__('Maximum number of calls')}{' '}
             <Digits
               text={chosen.calls}
               onChange={calls => {

@@ -136,13 +136,12 @@ export function chosenAnswer(
   const calls = wholeNumber(chosen.calls);
   const span = time === null ? null : time * UNITS[chosen.unit];
   if (span !== null && !(span > 0 && span <= MOST_TIME)) {
-    return trans.__('The time must be a whole number, at most 30 days.');
+    return trans.__(
+      'Enter the time as a whole number, at least 1 and at most 30 days.'
+    );
   }
   if (calls !== null && !(calls >= 2 && calls <= MOST_CALLS)) {
-    return trans.__(
-      'The calls must be a whole number from 2 to %1.',
-      MOST_CALLS
-    );
+    return trans.__('Enter a whole number of calls from 2 to %1.', MOST_CALLS);
   }
   if (span === null && calls === null) {
     return kind === 'allow'

@@ -41,7 +41,7 @@ export function summarize(
       return {
         mood: 'neutral',
         text: trans.__(
-          'Cancelled by the caller before a decision. The tool did not run.'
+          'Withdrawn by the code or an interrupt before a decision. The tool did not run.'
         )
       };
     case 'orphaned':

@@ -341,7 +341,9 @@ test('a rule that is made from a request is there to be looked at', () => {
 
 test('without rules it says that every call asks', () => {
   show({ rules: [], effective: [] });
-  expect(text()).toContain('There are no rules: every call asks.');
+  expect(text()).toContain(
+    'There are no rules: every call without a lasting answer waits for you.'
+  );
 });
 
 test('what the administrator turned off is said, and nothing of the rest', () => {

@@ -97,7 +97,7 @@ test('a person chooses until when and how often, by the button that says all of 
   expect(screen.queryByRole('button', { name: /^Allow shop/ })).toBeNull();
   type('Time', '2');
   type('Unit of time', 'hours');
-  type('Most calls', '20');
+  type('Maximum number of calls', '20');
   await press(
     'Allow shop.delete_order in all notebooks for 2 hours, but at most 20 calls, including this one'
   );
@@ -119,7 +119,7 @@ test('Escape and “Back” lead from the form back to the lasting answers', () 
     byPerson(screen.getByRole('button', { name: 'Choose a time…' }), click);
   };
   choose();
-  expect(screen.queryByLabelText('Most calls')).toBeNull();
+  expect(screen.queryByLabelText('Maximum number of calls')).toBeNull();
   fireEvent.keyDown(screen.getByLabelText('Time'), { key: 'Escape' });
   expect(document.activeElement?.textContent).toBe('Choose a time…');
   choose();

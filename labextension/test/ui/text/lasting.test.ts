@@ -124,16 +124,16 @@ test('a number of calls has the form that its language has for it', () => {
 
 test.each([
   [{}, 'Enter a time, a number'],
-  [{ time: '0' }, 'The time must'],
-  [{ time: '-5' }, 'The time must'],
-  [{ time: '1.5' }, 'The time must'],
-  [{ time: '1e3' }, 'The time must'],
-  [{ time: '٣' }, 'The time must'],
-  [{ time: '31', unit: 'days' }, 'The time must'],
-  [{ time: '721', unit: 'hours' }, 'The time must'],
-  [{ time: '5', calls: '1' }, 'The calls must'],
-  [{ calls: '1001' }, 'The calls must'],
-  [{ calls: '0x10' }, 'The calls must']
+  [{ time: '0' }, 'Enter the time as a whole'],
+  [{ time: '-5' }, 'Enter the time as a whole'],
+  [{ time: '1.5' }, 'Enter the time as a whole'],
+  [{ time: '1e3' }, 'Enter the time as a whole'],
+  [{ time: '٣' }, 'Enter the time as a whole'],
+  [{ time: '31', unit: 'days' }, 'Enter the time as a whole'],
+  [{ time: '721', unit: 'hours' }, 'Enter the time as a whole'],
+  [{ time: '5', calls: '1' }, 'Enter a whole number of calls'],
+  [{ calls: '1001' }, 'Enter a whole number of calls'],
+  [{ calls: '0x10' }, 'Enter a whole number of calls']
 ] as [Partial<IChosenEnd>, string][])(
   'no end is read from %j',
   (end, problem) => {
