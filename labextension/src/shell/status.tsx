@@ -63,7 +63,7 @@ export function StatusButton(options: IStatusOptions): JSX.Element {
       onClick={() => {
         const oldest = model.pending.at(0);
         if (oldest) {
-          panel.focusRequest(oldest.id);
+          panel.focusTogether(oldest.id);
         } else {
           panel.open();
         }

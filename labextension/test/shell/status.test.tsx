@@ -35,7 +35,7 @@ function show(hub = hubList([])): void {
       }
     },
     panel: {
-      focusRequest: (id: string) => opened.push(id),
+      focusTogether: (id: string) => opened.push(id),
       open: () => opened.push('panel')
     },
     trans
