@@ -5,11 +5,15 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from typing import TypeVar
 
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
+
+#: The event loop refers to a task weakly. One that waits for something that only it knows would be collected.
+_running: set[asyncio.Task[None]] = set()
 
 
 def in_background(
@@ -26,7 +30,10 @@ def in_background(
     on_failure : callable
         Called after an exception was logged, but not if the task was cancelled.
     """
-    return asyncio.create_task(_guarded(work, what, on_failure), name=what)
+    task = asyncio.create_task(_guarded(work, what, on_failure), name=what)
+    _running.add(task)
+    task.add_done_callback(_running.discard)
+    return task
 
 
 async def _guarded(work: Coroutine[object, object, None], what: str, on_failure: Callable[[], None]) -> None:
@@ -55,7 +62,9 @@ async def in_thread(work: Callable[..., T], *arguments: object) -> T:
     try:
         return await asyncio.shield(running)
     except asyncio.CancelledError:
-        await asyncio.wait([running])
+        while not running.done():
+            with suppress(asyncio.CancelledError):  # cancelled once more
+                await asyncio.wait([running])
         if not running.cancelled():
             running.exception()  # marks it as retrieved: nobody awaits it any more
         raise

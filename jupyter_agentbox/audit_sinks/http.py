@@ -124,5 +124,5 @@ def _rejected(body: bytes) -> int:
     try:
         found = json.loads(body or b"{}").get("partialSuccess", {}).get("rejectedLogRecords", 0)
         return int(found)
-    except (ValueError, AttributeError, TypeError):  # it responded 200 with an unexpected body
+    except (ValueError, AttributeError, TypeError, OverflowError, RecursionError):  # an unexpected body
         return 0

@@ -60,7 +60,9 @@ def _written(value: JsonValue) -> str:
         return "{" + ", ".join(f"{name!r}: {_value(name, each)}" for name, each in value.items()) + "}"
     if isinstance(value, list):
         return "[" + ", ".join(map(_written, value[:_VALUE])) + "]"
-    return repr(value[: 2 * _VALUE] if isinstance(value, str) else value)
+    if isinstance(value, str) and len(value) > 2 * _VALUE:
+        return repr(value[: 2 * _VALUE])[:-1] + "…"  # without the closing quote: what follows may be what matters
+    return repr(value)
 
 
 def is_secret_name(name: str) -> bool:

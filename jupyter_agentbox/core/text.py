@@ -60,9 +60,10 @@ def encodable(text: str) -> str:
 
 
 def one_line(text: str, limit: int = 200) -> str:
-    """Return the text, visible, on one line and cut to `limit` characters."""
+    """Return the text, visible, on one line and cut to `limit` characters; ``…`` at the end says that it was cut."""
     line = " ".join(visible(text[: 4 * limit]).split())
-    return line if len(line) <= limit else line[: limit - 1] + "…"
+    is_cut = len(line) > limit or (len(text) > 4 * limit and not text[4 * limit :].isspace())
+    return line[: limit - 1] + "…" if is_cut else line
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

@@ -95,7 +95,7 @@ class Shop:
         ShopError
             If there is no such order.
         """
-        rows = self._read(_SUMMARY + "WHERE o.id = :id GROUP BY o.id", {"id": order_id})
+        rows = self._read(_SUMMARY + "WHERE o.id = :id GROUP BY o.id", {"id": order_id}) if _is_id(order_id) else []
         if not rows:
             raise ShopError(f"There is no order {order_id}.")
         lines = self._read(
@@ -148,7 +148,15 @@ class Shop:
         return self.order(order_id)
 
     def set_price(self, product_id: int, cents: int) -> Product:
-        """Change a product's price."""
+        """Change a product's price.
+
+        Raises
+        ------
+        ShopError
+            If the price is less than a cent, or there is no such product.
+        """
+        if cents < 1:
+            raise ShopError("The lowest price is 0.01 euros.")
         return self._change_product("UPDATE products SET price_cents = :value WHERE id = :id", product_id, cents)
 
     def restock(self, product_id: int, quantity: int) -> Product:
@@ -186,6 +194,8 @@ class Shop:
         )
 
     def _change_product(self, sql: str, product_id: int, value: int) -> Product:
+        if not _is_id(product_id):
+            raise ShopError(f"There is no product {product_id}.")
         with closing(self._connect()) as database, database:
             database.execute(sql, {"id": product_id, "value": value})
             row = database.execute("SELECT * FROM products WHERE id = ?", (product_id,)).fetchone()
@@ -204,6 +214,11 @@ class Shop:
             return database.execute(sql, values).fetchall()
 
 
+def _is_id(number: int) -> bool:
+    """Whether the number can be an id in SQLite, which has 64 bits for it."""
+    return 0 < number < 2**63
+
+
 def _product(row: sqlite3.Row) -> Product:
     return Product(
         id=row["id"],
@@ -215,7 +230,8 @@ def _product(row: sqlite3.Row) -> Product:
 
 
 def _take_from_stock(database: sqlite3.Connection, order_id: int, line: NewLine) -> None:
-    row = database.execute("SELECT * FROM products WHERE id = ?", (line.product_id,)).fetchone()
+    is_id = _is_id(line.product_id)
+    row = database.execute("SELECT * FROM products WHERE id = ?", (line.product_id if is_id else 0,)).fetchone()
     if row is None:
         raise ShopError(f"There is no product {line.product_id}.")
     if row["stock"] < line.quantity:

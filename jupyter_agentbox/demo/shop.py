@@ -190,7 +190,7 @@ def main() -> None:
     """Serve the shop on stdin and stdout until stdin is closed."""
     named = os.environ.get("AGENTBOX_SHOP_DATABASE")
     with tempfile.TemporaryDirectory(prefix="agentbox-shop-", ignore_cleanup_errors=True) as directory:
-        build_server(Shop(Path(named) if named else Path(directory) / "shop.sqlite")).run("stdio")
+        build_server(Shop(Path(named).resolve() if named else Path(directory) / "shop.sqlite")).run("stdio")
 
 
 if __name__ == "__main__":

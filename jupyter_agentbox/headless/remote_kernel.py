@@ -187,5 +187,5 @@ def _message(data: str | bytes) -> Message | None:
             parent_id=str(parent.get("msg_id") or ""),
             content=dict(value["content"]),
         )
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None  # a message with buffers comes as bytes, and is not for us

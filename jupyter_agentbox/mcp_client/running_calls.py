@@ -46,7 +46,7 @@ class RunningCall:
             yield
         finally:
             self._pauses -= 1
-            if self._pauses == 0 and not self.is_over:
+            if self._pauses == 0 and not self.is_over and not self.limit.expired():
                 self.limit.reschedule(loop.time() + self._left)
 
     def end(self) -> None:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from jupyter_agentbox.core.signatures import is_secret_name, signature
+from jupyter_agentbox.core.signatures import is_secret_name, replaced, signature
 
 
 def test_call_is_written_as_code_would_write_it() -> None:
@@ -21,6 +21,14 @@ def test_long_values_are_cut_and_the_call_too() -> None:
     assert line.endswith("…)")
     assert len(line) < 120
     assert len(signature("shop.query", {f"a{n}": "x" * 50 for n in range(100)})) == 400
+
+
+def test_blanks_do_not_hide_that_a_value_goes_on() -> None:
+    hidden = "ls" + " " * 160 + "; rm -rf ~"
+
+    assert signature("shell.run", {"command": hidden}) == "shell.run(command='ls …)"
+    assert replaced({"command": hidden}, {"command": "ls"}) == "command='ls …"
+    assert signature("shell.run", {"command": "ls" + " " * 100}) == "shell.run(command='ls ')"
 
 
 def test_nothing_in_it_reorders_the_line_or_begins_another() -> None:

@@ -40,6 +40,8 @@ def test_a_noun_has_the_form_that_goes_with_its_number(number: int, text: str) -
 def test_one_line_is_one_line_and_short() -> None:
     assert one_line(" a\n b\x00 ") == "a b<U+0000>"
     assert one_line("x" * 300, 10) == "x" * 9 + "…"
+    assert one_line("ls" + " " * 100 + "; rm -rf ~", 10) == "ls…"
+    assert one_line("ls" + " " * 100, 10) == "ls"
 
 
 def test_nothing_in_a_text_ends_its_fence() -> None:

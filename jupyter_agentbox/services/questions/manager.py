@@ -46,6 +46,8 @@ class _Waiting:
     #: An answer is being stored: others are rejected, and the timeout is suspended.
     is_taken: bool = False
     is_kept: bool = False
+    #: The task that stores the answer of a person.
+    storing: asyncio.Task[None] | None = None
 
 
 class QuestionManager:
@@ -193,20 +195,23 @@ class QuestionManager:
         if self._find(question_id).is_taken:
             raise InvalidTransitionError("this question was answered in the same moment")
         waiting.is_taken = True  # before any await
-        await asyncio.shield(self._take(waiting, QuestionAnswer(action=action, content=content, reviewer=reviewer)))
+        answer = QuestionAnswer(action=action, content=content, reviewer=reviewer)
+        waiting.storing = asyncio.create_task(self._take(waiting, answer))
+        await asyncio.shield(waiting.storing)
         return waiting.asked
 
     async def _answer_to(self, waiting: _Waiting) -> QuestionAnswer | None:
         if self._answerer is not None:
             return await self._answer_of_program(waiting, self._answerer)
-        seconds = None if self._timeout is None else self._timeout.total_seconds()
+        seconds: float | None = None if self._timeout is None else self._timeout.total_seconds()
         while True:
             done, _ = await asyncio.wait([waiting.answer], timeout=seconds)
             if done:
                 return waiting.answer.result()
-            if not waiting.is_taken:
+            if not waiting.is_taken or waiting.storing is None:
                 return None
-            seconds = None  # it is being stored
+            await asyncio.wait([waiting.storing])
+            seconds = 0  # if the answer could not be stored, the time is up
 
     async def _answer_of_program(self, waiting: _Waiting, answerer: Answerer) -> QuestionAnswer | None:
         try:

@@ -48,6 +48,18 @@ class Shop(FakeTools):
         return [[answer.action.value, answer.content] for answer in answers]
 
 
+class SlowStore(MemoryApprovalStore):
+    """A store that fails after a while, if it is told to."""
+
+    may_go_on: asyncio.Event | None = None
+
+    async def replace_if(self, request: ApprovalRequest, **more: object) -> bool:
+        if self.may_go_on is not None:
+            await self.may_go_on.wait()
+            raise StorageError("no space left")
+        return await super().replace_if(request, **more)  # type: ignore[arg-type]  # what was given
+
+
 class FullStore(MemoryApprovalStore):
     """A store whose disk is full while a call runs."""
 
@@ -164,6 +176,22 @@ async def test_an_answer_that_cannot_be_kept_does_not_reach_the_server() -> None
         await services.questions.answer(question.id, DECLINE, {}, reviewer=ADA)
         assert await running == [["decline", {}]]
     assert [record.action for record in outcome(await services.stored("r1")).questions] == [DECLINE]
+
+
+async def test_the_time_is_up_if_an_answer_cannot_be_kept_after_it() -> None:
+    store = SlowStore()
+    services = Services(tools=Shop(), store=store, question_timeout=timedelta(seconds=0.05))
+    async with asking(services) as running:
+        (question,) = services.questions.pending()
+        store.may_go_on = asyncio.Event()
+        answering = asyncio.create_task(services.questions.answer(question.id, ACCEPT, {"count": 3}, reviewer=ADA))
+        await asyncio.sleep(0.1)
+        assert not running.done()
+        store.may_go_on.set()
+        with pytest.raises(StorageError):
+            await answering
+        store.may_go_on = None
+        assert await asyncio.wait_for(running, 10) == [["cancel", {}]]
 
 
 async def test_with_nobody_there_the_server_is_told_cancel_and_it_is_recorded() -> None:
