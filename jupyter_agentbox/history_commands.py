@@ -14,7 +14,8 @@ from typing import Final
 
 from jupyter_agentbox.core.approvals import Answer, ApprovalRequest, OutcomeState, Status
 from jupyter_agentbox.core.audit import Head
-from jupyter_agentbox.core.audit_search import AuditQuery, csv_header, record_to_csv, record_to_json
+from jupyter_agentbox.core.audit_csv import csv_header, record_to_csv
+from jupyter_agentbox.core.audit_search import AuditQuery, record_to_json
 from jupyter_agentbox.core.audit_trail import Chain, check_trail
 from jupyter_agentbox.core.redaction import Redaction
 from jupyter_agentbox.core.text import counted, one_line, visible

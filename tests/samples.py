@@ -19,6 +19,8 @@ from jupyter_agentbox.core.reviewers import Reviewer, ReviewerKind, Via
 from jupyter_agentbox.core.tools import ToolDescription
 
 NOON = datetime(2026, 5, 1, 12, tzinfo=UTC)
+#: When the call of `an_ended_request` ended.
+LATER = NOON + timedelta(seconds=90)
 ADA = Reviewer(name="ada", via=Via.BROWSER)
 
 
@@ -41,6 +43,16 @@ def a_request(id: str = "r1", **changes: Any) -> ApprovalRequest:
         "expires_at": NOON + timedelta(minutes=10),
     }
     return ApprovalRequest.open(id=id, **{**values, **changes})
+
+
+def an_ended_request(**changes: Any) -> ApprovalRequest:
+    """Return a request that Ada edited and allowed, and whose call failed after 90 seconds."""
+    request = a_request(**changes)
+    decided = request.decide(a_decision(request, arguments={"order_id": 8}, reason="fine"))
+    running = decided.with_outcome(Outcome(state=OutcomeState.RUNNING, started_at=NOON))
+    return running.with_outcome(
+        Outcome(state=OutcomeState.FAILED, started_at=NOON, finished_at=LATER, error="no such order")
+    )
 
 
 def a_decision(request: ApprovalRequest, answer: Answer = Answer.ALLOW_ONCE, **changes: Any) -> Decision:

@@ -16,10 +16,10 @@ from jupyter_agentbox.exceptions import InvalidDecisionError, InvalidTransitionE
 
 from .calls import JsonValue, ToolCall
 from .grant_uses import GrantUse
+from .hub_reviews import ServerReview
 from .policy import Effect, Evaluation, Rule
 from .questions import QuestionRecord
 from .reviewers import Reviewer
-from .server_reviews import ServerReview
 from .tools import ToolDescription
 
 

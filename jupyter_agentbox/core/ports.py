@@ -13,8 +13,8 @@ from .calls import JsonObject, JsonValue, ToolCall
 from .grant_uses import Void
 from .grants import Grant
 from .isolation import Isolation
+from .model_reviews import Review
 from .questions import QuestionAnswer, ServerQuestion
-from .reviews import Review
 from .rule_book import RuleBook
 from .threads import Thread, Turn, TurnSummary
 from .tools import ConfigurationProblem, LogMessage, Progress, ServerStatus, ToolDescription, ToolResult

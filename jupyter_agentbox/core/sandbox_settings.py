@@ -10,8 +10,8 @@ from typing import Any, Final, Self
 
 from jupyter_agentbox.exceptions import SandboxConfigError
 
+from .egress_domains import DomainRules
 from .isolation import Isolation
-from .sandbox_domains import DomainRules
 from .srt_settings import check_srt_settings, from_srt_file, is_srt_file
 
 #: The available levels, in the order in which they are tried.

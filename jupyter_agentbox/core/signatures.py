@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Final
 
 from .calls import JsonValue
+from .secret_names import is_secret_name
 from .text import one_line
 
 #: Maximum length of a value, and of a call, in characters.
@@ -16,11 +16,6 @@ _CALL: Final = 400
 _REPLACED: Final = 200
 #: Placeholder for a probable secret.
 _HIDDEN: Final = "•••"
-_SECRET: Final = re.compile(
-    r"(?:^|[^a-z0-9])(?:secrets?|tokens?|passwords?|passwd|passphrase|passcode|pwd|credentials?|authorization|cookies?"
-    r"|apikey|bearer|jwt|(?:api|access|private|secret|signing|encryption|ssh|auth)[^a-z0-9]+keys?)(?:$|[^a-z0-9])"
-)
-_HUMP: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
 def signature(name: str, arguments: Mapping[str, JsonValue]) -> str:
@@ -63,8 +58,3 @@ def _written(value: JsonValue) -> str:
     if isinstance(value, str) and len(value) > 2 * _VALUE:
         return repr(value[: 2 * _VALUE])[:-1] + "…"  # without the closing quote: what follows may be what matters
     return repr(value)
-
-
-def is_secret_name(name: str) -> bool:
-    """Whether an argument with this name is probably a secret."""
-    return _SECRET.search(_HUMP.sub(" ", name).lower()) is not None

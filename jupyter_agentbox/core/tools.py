@@ -9,7 +9,7 @@ from math import isfinite
 from typing import Final
 
 from .calls import JsonObject, JsonValue, canonical_json
-from .server_reviews import ServerReview
+from .hub_reviews import ServerReview
 
 #: How many log messages of a running call a page shows; below, how many characters of each.
 MOST_MESSAGES: Final = 5

@@ -10,7 +10,8 @@ from prometheus_client import CONTENT_TYPE_LATEST
 from tornado import web
 
 from jupyter_agentbox.core.approvals import ApprovalRequest
-from jupyter_agentbox.core.audit_search import AuditPage, AuditQuery, csv_header, record_to_csv, record_to_json
+from jupyter_agentbox.core.audit_csv import csv_header, record_to_csv
+from jupyter_agentbox.core.audit_search import AuditPage, AuditQuery, record_to_json
 from jupyter_agentbox.core.calls import JsonObject
 from jupyter_agentbox.exceptions import AgentBoxError, InvalidDecisionError, StorageError
 from jupyter_agentbox.services.approvals.handlers import MAX_DECISIONS, named_from_json, verdict_from_json

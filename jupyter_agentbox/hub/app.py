@@ -41,7 +41,7 @@ from .api_handlers import (
     WaitingHandler,
 )
 from .composition import HubBox, Settings, build
-from .garbage import kept_short
+from .gc_pauses import kept_short
 from .handlers import SETTINGS_KEY, NoPageHandler, Parts
 from .hold_handlers import HoldReleaseHandler, HoldsHandler
 from .inbox import DecisionsPageHandler, InboxHandler
@@ -318,8 +318,8 @@ def make_application(box: HubBox, hub_auth: HubOAuth, public_url: str) -> web.Ap
         open_calls=box.open_calls,
         audit=box.audit,
         reports=box.reports,
-        pace=box.pace,
-        return_pace=box.return_pace,
+        call_limiter=box.call_limiter,
+        return_limiter=box.return_limiter,
         metrics=box.metrics,
         prefix=prefix,
         is_ready=box.is_ready,

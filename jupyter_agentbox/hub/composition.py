@@ -46,9 +46,9 @@ from .central_servers import CentralServers
 from .logs import RequestLog
 from .metrics import Metrics
 from .open_calls import OpenCalls
-from .pace import LONGEST, Pace
 from .policy_file import PolicyFile
 from .policy_in_force import PolicyInForce, digest_of_file
+from .rate_limits import LONGEST, RateLimiter
 from .reports import ReportManager
 from .reviews import ReviewManager, approvers_of
 
@@ -105,8 +105,8 @@ class HubBox:
     open_calls: OpenCalls
     audit: AuditManager
     reports: ReportManager
-    pace: Pace
-    return_pace: Pace
+    call_limiter: RateLimiter
+    return_limiter: RateLimiter
     metrics: Metrics
     checker: JsonSchemaChecker
     policy: PolicyInForce
@@ -295,9 +295,9 @@ def build(settings: Settings, policy: PolicyFile, environment: Mapping[str, str]
             per_minute=settings.report_rate,
             keep_days=settings.retention.days,
         ),
-        pace=Pace(settings.call_rate),
+        call_limiter=RateLimiter(settings.call_rate),
         # When connections break, up to `most_calls` callers come back at once, and none of them may be refused.
-        return_pace=Pace(max(settings.call_rate, settings.most_calls / LONGEST)),
+        return_limiter=RateLimiter(max(settings.call_rate, settings.most_calls / LONGEST)),
         metrics=metrics,
         checker=checker,
         policy=in_force,

@@ -21,8 +21,8 @@ from .callers import HOLD_SCOPE, Caller, caller_by_token
 from .calls import CentralCalls
 from .metrics import Metrics
 from .open_calls import OpenCalls
-from .pace import Pace
 from .policy_in_force import PolicyInForce
+from .rate_limits import RateLimiter
 from .reports import ReportManager
 from .reviews import ReviewManager
 
@@ -54,8 +54,8 @@ class Parts:
     open_calls: OpenCalls
     audit: AuditManager
     reports: ReportManager
-    pace: Pace
-    return_pace: Pace
+    call_limiter: RateLimiter
+    return_limiter: RateLimiter
     metrics: Metrics
     prefix: str
     is_ready: Callable[[], Any]

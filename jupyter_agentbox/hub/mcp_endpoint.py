@@ -22,8 +22,8 @@ from tornado.iostream import StreamClosedError
 
 import jupyter_agentbox
 from jupyter_agentbox.core.approvals import ApprovalRequest
+from jupyter_agentbox.core.hub_reviews import REVIEW_KEY, ServerReview
 from jupyter_agentbox.core.reported_origins import origin_in
-from jupyter_agentbox.core.server_reviews import REVIEW_KEY, ServerReview
 from jupyter_agentbox.core.tools import ToolDescription, ToolResult
 from jupyter_agentbox.exceptions import AgentBoxError, StorageError, TooManyRequestsError, UnknownApprovalError
 from jupyter_agentbox.services.calls.manager import FinishedCall
@@ -31,7 +31,7 @@ from jupyter_agentbox.services.json_answers import answer_text
 
 from .handlers import HubServiceHandler, told_of
 from .open_calls import OpenCall, OpenCalls, as_id, event_id, from_event_id
-from .pace import LONGEST
+from .rate_limits import LONGEST
 
 log = logging.getLogger(__name__)
 
@@ -82,9 +82,9 @@ class McpHandler(HubServiceHandler):
 
     async def _is_its_turn(self, who: str) -> bool:
         """Wait for the caller's turn; if the message is refused, answer it and return ``False``."""
-        pace = self.parts.pace if self.request.method == "POST" else self.parts.return_pace
+        limiter = self.parts.call_limiter if self.request.method == "POST" else self.parts.return_limiter
         try:
-            await pace.turn(who)
+            await limiter.turn(who)
         except TooManyRequestsError as error:
             self.set_status(429)
             self.set_header("Retry-After", str(ceil(LONGEST)))  # raising an error would drop the header

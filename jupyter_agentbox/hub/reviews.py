@@ -13,9 +13,9 @@ from jupyter_agentbox.core.approval_json import request_to_json
 from jupyter_agentbox.core.approvals import Answer, ApprovalRequest, Status
 from jupyter_agentbox.core.approvers import Approvers
 from jupyter_agentbox.core.calls import JsonObject, ToolCall, is_long
+from jupyter_agentbox.core.hub_reviews import ServerReview
 from jupyter_agentbox.core.ports import ApprovalQuery, Clock
 from jupyter_agentbox.core.reviewers import Via
-from jupyter_agentbox.core.server_reviews import ServerReview
 from jupyter_agentbox.core.times import json_time
 from jupyter_agentbox.exceptions import (
     AgentBoxError,

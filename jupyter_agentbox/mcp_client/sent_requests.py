@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
-from jupyter_agentbox.core.server_reviews import ServerReview
+from jupyter_agentbox.core.hub_reviews import ServerReview
 
 
 class RequestFailure(Enum):

@@ -27,9 +27,9 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import TypeAdapter, ValidationError
 
 from jupyter_agentbox.core.calls import JsonObject, ToolCall
+from jupyter_agentbox.core.hub_reviews import ServerReview, review_in
 from jupyter_agentbox.core.ports import CallListener
 from jupyter_agentbox.core.reported_origins import ORIGIN_KEY, ReportedOrigin
-from jupyter_agentbox.core.server_reviews import ServerReview, review_in
 from jupyter_agentbox.core.tools import Progress, ToolDescription, ToolResult
 from jupyter_agentbox.exceptions import ToolCallInterruptedError, ToolServerError, UnknownToolError
 

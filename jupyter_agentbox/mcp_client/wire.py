@@ -20,7 +20,7 @@ from mcp_types import (
     RequestId,
 )
 
-from jupyter_agentbox.core.server_reviews import review_in
+from jupyter_agentbox.core.hub_reviews import review_in
 from jupyter_agentbox.core.tools import LogMessage
 
 from .logs import read_log_message

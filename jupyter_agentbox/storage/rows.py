@@ -13,11 +13,11 @@ from jupyter_agentbox.core.approvals import Answer, ApprovalRequest, Decision, O
 from jupyter_agentbox.core.approvers import approvers_from_json
 from jupyter_agentbox.core.askers import asker_from_json
 from jupyter_agentbox.core.calls import HEAD, Omission, Origin, ToolCall
+from jupyter_agentbox.core.hub_reviews import review_from_json
 from jupyter_agentbox.core.isolation import Isolation
 from jupyter_agentbox.core.pagination import microseconds
 from jupyter_agentbox.core.policy import Effect, Evaluation, Layer, Rule
 from jupyter_agentbox.core.reported_origins import origin_from_json
-from jupyter_agentbox.core.server_reviews import review_from_json
 from jupyter_agentbox.core.tools import ToolDescription
 from jupyter_agentbox.exceptions import StorageError
 

@@ -8,9 +8,9 @@ from dataclasses import replace
 from jupyter_agentbox.core.approval_json import request_to_json, summary_to_json
 from jupyter_agentbox.core.approvals import Lapse, Outcome, OutcomeState
 from jupyter_agentbox.core.calls import LONG, Omission
+from jupyter_agentbox.core.hub_reviews import ServerReview
 from jupyter_agentbox.core.policy import Effect, Evaluation, Rule
 from jupyter_agentbox.core.reviewers import Reviewer, ReviewerKind, Via
-from jupyter_agentbox.core.server_reviews import ServerReview
 from jupyter_agentbox.core.tools import Activity, Progress
 from tests.samples import NOON, a_call, a_decision, a_request
 

@@ -1,21 +1,14 @@
 from __future__ import annotations
 
-import csv
-import io
 from dataclasses import replace
-from datetime import timedelta
-from typing import Any
 
 import pytest
 
-from jupyter_agentbox.core.approvals import Answer, ApprovalRequest, Lapse, Outcome, OutcomeState
+from jupyter_agentbox.core.approvals import Answer, Lapse
 from jupyter_agentbox.core.audit_search import (
-    CSV_COLUMNS,
     AuditQuery,
-    csv_header,
     decided_by,
     has_words,
-    record_to_csv,
     record_to_json,
     seconds_of,
 )
@@ -24,19 +17,9 @@ from jupyter_agentbox.core.grant_json import grant_use_to_json
 from jupyter_agentbox.core.grant_uses import GrantUse, Scope
 from jupyter_agentbox.core.policy import Effect, Evaluation, Rule
 from jupyter_agentbox.core.reviewers import Reviewer, Via
-from tests.samples import NOON, a_call, a_decision, a_request
+from tests.samples import LATER, NOON, a_call, a_decision, a_request, an_ended_request
 
-LATER = NOON + timedelta(seconds=90)
 RULE = Rule(server="shop", tool="*", effect=Effect.DENY, reason="month's end")
-
-
-def an_ended_request(**changes: Any) -> ApprovalRequest:
-    request = a_request(**changes)
-    decided = request.decide(a_decision(request, arguments={"order_id": 8}, reason="fine"))
-    running = decided.with_outcome(Outcome(state=OutcomeState.RUNNING, started_at=NOON))
-    return running.with_outcome(
-        Outcome(state=OutcomeState.FAILED, started_at=NOON, finished_at=LATER, error="no such order")
-    )
 
 
 def test_what_a_rule_decided_names_it_and_what_lapsed_names_nobody() -> None:
@@ -106,48 +89,3 @@ def test_times_of_the_end_are_of_the_end() -> None:
         "expired before this was kept": asked.expires_at,
         "withdrawn before this was kept": None,
     }
-
-
-def cells(request: ApprovalRequest) -> dict[str, str]:
-    [row] = csv.DictReader(io.StringIO(csv_header() + record_to_csv(request)))
-    return row
-
-
-def test_a_line_of_csv_has_all_columns() -> None:
-    row = cells(an_ended_request())
-    assert tuple(row) == CSV_COLUMNS
-    assert (row["call"], row["decided_by"], row["outcome"], row["seconds"]) == (
-        "delete_order(order_id=8)",
-        "ada",
-        "failed",
-        "90.0",
-    )
-    assert (row["arguments"], row["edited_arguments"]) == ('{"order_id": 7}', '{"order_id": 8}')
-    assert cells(a_request())["reviewer"] == ""
-
-
-def test_more_columns_stand_at_the_end_and_none_is_there_twice() -> None:
-    more = {"asked_by": "ada", "votes": [1]}
-    header, line = csv.reader([csv_header(tuple(more)), record_to_csv(a_request(), more)])
-    assert header == [*(name for name in CSV_COLUMNS if name != "asked_by"), "asked_by", "votes"]
-    assert (len(line), line[-2:]) == (len(header), ["ada", "[1]"])
-
-
-@pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r", "＝", " =", "\n="])
-def test_no_cell_is_a_formula(start: str) -> None:
-    evil = f'{start}HYPERLINK("http://x","y")'
-    for value in cells(a_request(call=a_call(server=evil, tool=evil, arguments={evil: evil}))).values():
-        assert not value.lstrip(" ").startswith(("=", "+", "-", "@", "＝"))
-
-
-def test_no_cell_is_a_formula_where_a_semicolon_begins_a_cell() -> None:
-    evil = "select 1; =cmd|' /C calc'!A0;\"@SUM(1)"
-    line = record_to_csv(a_request(call=a_call(server=evil, tool=evil, arguments={evil: evil})))
-    assert not any(cell.strip(" '\"").startswith(("=", "@")) and cell[0] != "'" for cell in line.split(";")[1:])
-    assert "select 1;' =cmd" in line
-
-
-def test_nothing_in_a_cell_steers_a_terminal() -> None:
-    line = record_to_csv(a_request(call=a_call(tool="\x1b]0;owned\x07\x9b2J\u202e\r\nx")))
-    assert line.endswith("\r\n")
-    assert line[:-2].isprintable()

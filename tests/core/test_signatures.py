@@ -1,8 +1,6 @@
 from __future__ import annotations
 
-import pytest
-
-from jupyter_agentbox.core.signatures import is_secret_name, replaced, signature
+from jupyter_agentbox.core.signatures import replaced, signature
 
 
 def test_call_is_written_as_code_would_write_it() -> None:
@@ -43,13 +41,3 @@ def test_secrets_are_hidden_wherever_they_are() -> None:
     assert signature("shop.login", arguments) == (
         "shop.login(api_key=•••, login={'password': •••, 'name': 'ada'}, token=None)"
     )
-
-
-@pytest.mark.parametrize("name", ["token", "apiKey", "API_KEY", "user-password", "accessKey", "jwt"])
-def test_name_tells_of_a_secret(name: str) -> None:
-    assert is_secret_name(name)
-
-
-@pytest.mark.parametrize("name", ["key", "primary_key", "tokenizer", "author", "passenger"])
-def test_name_tells_of_none(name: str) -> None:
-    assert not is_secret_name(name)

@@ -3,7 +3,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from jupyter_agentbox.core.server_reviews import ServerReview
+from jupyter_agentbox.core.hub_reviews import ServerReview
 from jupyter_agentbox.core.tools import (
     LONGEST_MESSAGE,
     MOST_MESSAGES,

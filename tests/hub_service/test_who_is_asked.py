@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from jupyter_agentbox.core.hub_reviews import ServerReview
 from jupyter_agentbox.core.questions import QuestionAction, QuestionAnswer
-from jupyter_agentbox.core.server_reviews import ServerReview
 from jupyter_agentbox.core.tools import LogMessage, Progress
 
 from .service import TIMEOUT, a_policy, ask, running_service

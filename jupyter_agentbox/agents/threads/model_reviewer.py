@@ -10,7 +10,7 @@ from pydantic_ai import Agent
 from pydantic_ai.models import Model
 
 from jupyter_agentbox.core.calls import ToolCall
-from jupyter_agentbox.core.reviews import Review, review_from_text
+from jupyter_agentbox.core.model_reviews import Review, review_from_text
 from jupyter_agentbox.core.tools import ToolDescription
 from jupyter_agentbox.exceptions import AgentBoxError
 

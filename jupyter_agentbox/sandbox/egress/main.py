@@ -12,7 +12,7 @@ from ipaddress import ip_address
 
 import psutil
 
-from jupyter_agentbox.core.sandbox_domains import Address, DomainRules
+from jupyter_agentbox.core.egress_domains import Address, DomainRules
 from jupyter_agentbox.processes.reaper import PR_SET_PDEATHSIG, prctl
 
 from .proxy import Proxy, system_resolver

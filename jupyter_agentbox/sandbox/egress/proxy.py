@@ -17,7 +17,7 @@ from typing import Final, Protocol
 
 import h11
 
-from jupyter_agentbox.core.sandbox_domains import Address, DomainCheck, DomainRules
+from jupyter_agentbox.core.egress_domains import Address, DomainCheck, DomainRules
 
 from .proxy_requests import RefusedRequestError, Target, back, onward, target_of
 from .streams import BLOCK, Stream, close, join

@@ -9,7 +9,7 @@ from typing import Final
 
 import h11
 
-from jupyter_agentbox.core.sandbox_domains import HTTP_PORT, HTTPS_PORT, authority_of
+from jupyter_agentbox.core.egress_domains import HTTP_PORT, HTTPS_PORT, authority_of
 
 Headers = list[tuple[bytes, bytes]]
 

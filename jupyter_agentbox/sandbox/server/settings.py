@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from jupyter_agentbox.core.sandbox_domains import DomainRules
+from jupyter_agentbox.core.egress_domains import DomainRules
 from jupyter_agentbox.core.sandbox_settings import SandboxSettings
 
 

@@ -11,9 +11,9 @@ from datetime import datetime
 from jupyter_agentbox.background import in_background
 from jupyter_agentbox.core.approvals import ApprovalRequest, Lapse, OutcomeState, Status
 from jupyter_agentbox.core.calls import ToolCall
+from jupyter_agentbox.core.hub_reviews import ServerReview
 from jupyter_agentbox.core.policy import Effect, Evaluation
 from jupyter_agentbox.core.ports import Announcer, ApprovalPage, ApprovalQuery, ApprovalStore, Clock, Ids
-from jupyter_agentbox.core.server_reviews import ServerReview
 from jupyter_agentbox.core.tools import ToolDescription
 from jupyter_agentbox.core.waiting_times import WaitingTimes
 from jupyter_agentbox.exceptions import InvalidTransitionError, StorageError, UnknownApprovalError

@@ -13,11 +13,10 @@ from jupyter_server.auth.decorator import authorized
 from tornado import iostream, web
 
 from jupyter_agentbox.core.approvals import Answer, ApprovalRequest, OutcomeState, Status
+from jupyter_agentbox.core.audit_csv import csv_header, record_to_csv
 from jupyter_agentbox.core.audit_search import (
     AuditPage,
     AuditQuery,
-    csv_header,
-    record_to_csv,
     record_to_json,
 )
 from jupyter_agentbox.core.times import json_time

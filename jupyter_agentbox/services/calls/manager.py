@@ -11,10 +11,10 @@ from datetime import datetime
 
 from jupyter_agentbox.core.approvals import ApprovalRequest, Lapse, OutcomeState, Status, reason_for
 from jupyter_agentbox.core.calls import ToolCall, check_arguments, is_long
+from jupyter_agentbox.core.hub_reviews import ServerReview
 from jupyter_agentbox.core.policy import Evaluation, Layer
 from jupyter_agentbox.core.ports import ArgumentChecker, ToolCaller
 from jupyter_agentbox.core.reviewers import DecideWith, ReviewerKind, Via
-from jupyter_agentbox.core.server_reviews import ServerReview
 from jupyter_agentbox.core.tools import ToolDescription, ToolResult
 from jupyter_agentbox.exceptions import (
     AgentBoxError,

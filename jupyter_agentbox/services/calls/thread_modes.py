@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from jupyter_agentbox.core.calls import ToolCall
+from jupyter_agentbox.core.model_reviews import reviewing_model
 from jupyter_agentbox.core.policy import Effect, Evaluation, Layer, Rule
 from jupyter_agentbox.core.ports import CallReviewer
 from jupyter_agentbox.core.reviewers import DecideWith
-from jupyter_agentbox.core.reviews import reviewing_model
 from jupyter_agentbox.core.threads import ApprovalMode
 from jupyter_agentbox.core.tools import ToolDescription
 from jupyter_agentbox.exceptions import NeedsPersonError

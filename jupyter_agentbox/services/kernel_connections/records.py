@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from jupyter_agentbox.core.approvals import ApprovalRequest, comment_for
 from jupyter_agentbox.core.calls import JsonObject
-from jupyter_agentbox.core.server_reviews import ServerReview
+from jupyter_agentbox.core.hub_reviews import ServerReview
 from jupyter_agentbox.core.times import json_time
 
 

@@ -10,7 +10,7 @@ from ipaddress import ip_address
 
 import pytest
 
-from jupyter_agentbox.core.sandbox_domains import DomainRules
+from jupyter_agentbox.core.egress_domains import DomainRules
 from jupyter_agentbox.sandbox.egress.proxy import Bounds, Proxy
 from jupyter_agentbox.sandbox.egress.streams import Stream, close
 

@@ -11,9 +11,9 @@ import pytest
 
 from jupyter_agentbox.core.approvals import Answer, ApprovalRequest, OutcomeState, Status
 from jupyter_agentbox.core.calls import JsonObject, Origin, ToolCall
+from jupyter_agentbox.core.hub_reviews import ServerReview
 from jupyter_agentbox.core.policy import Effect, Layer, Policy, Rule
 from jupyter_agentbox.core.ports import ApprovalQuery
-from jupyter_agentbox.core.server_reviews import ServerReview
 from jupyter_agentbox.core.tools import Progress, ToolDescription, ToolResult
 from jupyter_agentbox.exceptions import (
     ApprovalCancelledError,

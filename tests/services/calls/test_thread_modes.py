@@ -10,9 +10,9 @@ import pytest
 
 from jupyter_agentbox.core.approvals import Answer, OutcomeState, Status
 from jupyter_agentbox.core.calls import ToolCall
+from jupyter_agentbox.core.model_reviews import Review, ReviewOutcome, Risk
 from jupyter_agentbox.core.policy import Effect, Evaluation, Layer, Policy, Rule
 from jupyter_agentbox.core.reviewers import DecideWith, ReviewerKind, Via
-from jupyter_agentbox.core.reviews import Review, ReviewOutcome, Risk
 from jupyter_agentbox.core.threads import ApprovalMode
 from jupyter_agentbox.core.tools import ToolDescription
 from jupyter_agentbox.exceptions import ToolCallRejectedError

@@ -10,7 +10,7 @@ import pytest
 from tornado.httpclient import AsyncHTTPClient, HTTPRequest
 
 from jupyter_agentbox.exceptions import TooManyRequestsError
-from jupyter_agentbox.hub.pace import BURST, LONGEST, LONGEST_REFUSAL, Pace
+from jupyter_agentbox.hub.rate_limits import BURST, LONGEST, LONGEST_REFUSAL, RateLimiter
 
 from .service import a_policy, running_service
 
@@ -29,90 +29,90 @@ class Watch:
         self.waits.append(round(seconds, 6))
 
 
-def pace_of(watch: Watch, rate: float = 10.0) -> Pace:
-    return Pace(rate, now=watch.now, sleep=watch.sleep)
+def limiter_of(watch: Watch, rate: float = 10.0) -> RateLimiter:
+    return RateLimiter(rate, now=watch.now, sleep=watch.sleep)
 
 
 async def test_what_comes_faster_than_the_rate_waits_for_its_turn_and_others_do_not() -> None:
     watch = Watch()
-    pace = pace_of(watch)
+    limiter = limiter_of(watch)
     for _ in range(int(10 * BURST)):
-        await pace.turn("ada")
+        await limiter.turn("ada")
         watch.time += 0.02
     assert watch.waits == []
     for _ in range(7):
-        await pace.turn("ada")
+        await limiter.turn("ada")
     assert watch.waits == [0.02, 0.04, 0.06, 0.1, 0.2, 0.3]
-    await pace.turn("bob")
+    await limiter.turn("bob")
     watch.time += 0.4
-    await pace.turn("ada")
+    await limiter.turn("ada")
     assert watch.waits == [0.02, 0.04, 0.06, 0.1, 0.2, 0.3]
 
 
 async def test_what_comes_at_once_passes_one_after_the_other_so_that_others_come_between() -> None:
     watch = Watch()
-    pace = pace_of(watch)
+    limiter = limiter_of(watch)
     for _ in range(4):
-        await pace.turn("ada")
-    await pace.turn("bob")
+        await limiter.turn("ada")
+    await limiter.turn("bob")
     assert watch.waits == [0.02, 0.04, 0.06]
     watch.time += 0.08
-    await pace.turn("ada")
+    await limiter.turn("ada")
     assert watch.waits == [0.02, 0.04, 0.06]
 
 
 async def test_what_would_wait_for_too_long_is_refused_and_costs_no_turn() -> None:
     watch = Watch()
-    pace = pace_of(watch)
+    limiter = limiter_of(watch)
     for _ in range(int(10 * (BURST + LONGEST))):
-        await pace.turn("ada")
+        await limiter.turn("ada")
     for _ in range(40):
         with pytest.raises(TooManyRequestsError, match="10 messages per second"):
-            await pace.turn("ada")
+            await limiter.turn("ada")
     watch.time += 0.1
-    await pace.turn("ada")
+    await limiter.turn("ada")
     assert max(watch.waits) == LONGEST
 
 
 async def test_a_rate_below_one_a_second_lets_one_pass_at_once() -> None:
     watch = Watch()
-    pace = pace_of(watch, rate=0.1)
-    await pace.turn("ada")
+    limiter = limiter_of(watch, rate=0.1)
+    await limiter.turn("ada")
     assert watch.waits == []
     with pytest.raises(TooManyRequestsError):
-        await pace.turn("ada")
+        await limiter.turn("ada")
 
 
 async def test_who_has_been_calm_is_forgotten() -> None:
     watch = Watch()
-    pace = pace_of(watch)
+    limiter = limiter_of(watch)
     for number in range(50):
-        await pace.turn(str(number))
+        await limiter.turn(str(number))
     watch.time += 60
-    await pace.turn("ada")
-    assert list(pace._lines) == ["ada"]
+    await limiter.turn("ada")
+    assert list(limiter._lines) == ["ada"]
 
 
 async def test_who_tries_again_at_once_waits_for_each_refusal_up_to_half_a_minute() -> None:
     watch = Watch()
-    pace = pace_of(watch)
+    limiter = limiter_of(watch)
     for _ in range(int(10 * (BURST + LONGEST))):
-        await pace.turn("ada")
+        await limiter.turn("ada")
     watch.waits.clear()
     for _ in range(400):
         with pytest.raises(TooManyRequestsError):
-            await pace.turn("ada")
+            await limiter.turn("ada")
     assert watch.waits[:3] == [0.1, 0.2, 0.3]
     assert watch.waits[-1] == LONGEST_REFUSAL
     watch.time += 60
-    await pace.turn("ada")
+    await limiter.turn("ada")
     assert watch.waits[-1] == LONGEST_REFUSAL
 
 
 @pytest.fixture
 def refused_soon(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let no refusal wait for long."""
-    monkeypatch.setattr("jupyter_agentbox.hub.pace.LONGEST_REFUSAL", 0.1)
+    monkeypatch.setattr("jupyter_agentbox.hub.rate_limits.LONGEST_REFUSAL", 0.1)
 
 
 @pytest.mark.usefixtures("refused_soon")

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from jupyter_agentbox.core.server_reviews import REVIEW_KEY, ServerReview, review_from_json, review_in
+from jupyter_agentbox.core.hub_reviews import REVIEW_KEY, ServerReview, review_from_json, review_in
 
 UNTIL = datetime(2026, 1, 1, 12, 30, tzinfo=UTC)
 WAITING = ServerReview(

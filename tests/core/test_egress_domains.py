@@ -4,7 +4,7 @@ from ipaddress import ip_address
 
 import pytest
 
-from jupyter_agentbox.core.sandbox_domains import DomainRule, DomainRules, Kind, authority_of, host_of, kind_of
+from jupyter_agentbox.core.egress_domains import DomainRule, DomainRules, Kind, authority_of, host_of, kind_of
 
 OWN = {ip_address("10.1.2.3"), ip_address("2600::5"), ip_address("198.51.101.7")}
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from jupyter_agentbox.hub.garbage import AGAIN, LONG, LongCollections, kept_short
+from jupyter_agentbox.hub.gc_pauses import AGAIN, LONG, LongCollections, kept_short
 
 
 class Watch:

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from jupyter_agentbox.core.approvals import Answer
+from jupyter_agentbox.core.model_reviews import Review, ReviewOutcome, Risk, review_from_text, reviewing_model
 from jupyter_agentbox.core.reviewers import Reviewer, ReviewerKind, Via
-from jupyter_agentbox.core.reviews import Review, ReviewOutcome, Risk, review_from_text, reviewing_model
 
 SURE = {"risk": "low", "outcome": "allow", "rationale": "It reads."}
 

@@ -47,7 +47,7 @@ class _Line:
         return max(self.used_until, self.refused_until)
 
 
-class Pace:
+class RateLimiter:
     """Lets each caller's messages pass at a rate. A faster caller waits in line, behind nobody but themselves.
 
     Parameters
