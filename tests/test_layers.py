@@ -19,6 +19,7 @@ HEIGHTS = {
     "exceptions": 0,
     "core": 1,
     "background": 1,
+    "log_levels": 1,
     "no_redirects": 1,
     "loop_turn": 1,
     "no_follow": 1,

@@ -17,6 +17,8 @@ from IPython.core.alias import default_aliases
 from IPython.core.inputtransformer2 import TransformerManager
 from IPython.core.magic import Magics
 
+from jupyter_agentbox.core.text import unseen
+
 #: Lines that IPython may transform, and how many of them are looked at; IPython itself gives up at 500.
 _ESCAPE: Final = re.compile(r"^\s*[%!?]|\?\s*$|=\s*[%!]", re.MULTILINE)
 _MOST_ESCAPES: Final = 200
@@ -101,9 +103,9 @@ def unseen_characters(code: str) -> Iterator[tuple[int, int, str]]:
     Comments and strings count, and so does a lone carriage return, which ends a line for Python but for few editors.
     """
     for number, line in enumerate(code.replace("\r\n", "\n").split("\n"), 1):
-        for column, character in enumerate(line, 1):
-            if unicodedata.category(character) in {"Cc", "Cf", "Zl", "Zp"} and character not in "\t\f":
-                yield number, column, unicodedata.name(character, f"U+{ord(character):04X}")
+        for at, character in unseen(line):
+            if character not in "\t\f":
+                yield number, at + 1, unicodedata.name(character, f"U+{ord(character):04X}")
 
 
 def without_comments(text: str) -> str | None:

@@ -8,19 +8,21 @@ from collections.abc import Callable
 from fnmatch import translate
 from functools import lru_cache
 from typing import Final, TypeAlias
+from urllib.parse import unquote
 
 #: Tests whether a text matches.
 Matcher: TypeAlias = Callable[[str], bool]
 
 _RANGE: Final = re.compile(r"(.)-(.)", re.DOTALL)
 _WILD: Final = re.compile(r"[*?[]")
-_SEPARATOR: Final = r"[/\\]|%2f|%5c|%c0%af"
-#: A parent reference (``..``) in a path or URL, in encoded forms too.
-_STEP_UP: Final = re.compile(rf"(?:^|{_SEPARATOR})(?:\.|%2e|%c0%ae){{2}}(?:{_SEPARATOR}|[;?#]|$)", re.IGNORECASE)
+_SEPARATOR: Final = r"[/\\]|%c0%af|%e0%80%af|%u002f|%u005c"
+_DOT: Final = r"\.|%c0%ae|%e0%80%ae|%u002e"
+#: A parent reference (``..``) in a path or URL. Encodings that `unquote` does not decode are here.
+_STEP_UP: Final = re.compile(rf"(?:^|{_SEPARATOR})(?:{_DOT}){{2}}(?:{_SEPARATOR}|[;?#]|$)", re.IGNORECASE)
 #: Characters that browsers and programs drop, or at which they stop reading.
-_LEFT_OUT: Final = re.compile(r"[\0\t\r\n]|%0[09ad]", re.IGNORECASE)
-#: A percent sign that was encoded, perhaps several times.
-_PERCENT: Final = re.compile("%(?:25)+")
+_LEFT_OUT: Final = re.compile(r"[\0\t\r\n]")
+#: How often a text may be encoded. One that is encoded more often counts as a parent reference.
+_ROUNDS: Final = 5
 
 
 def literal(text: str) -> str:
@@ -81,9 +83,17 @@ def careful_matcher_of(pattern: str) -> Matcher:
 
 
 def _steps_up(text: str) -> bool:
-    if not text.isascii():
-        text = unicodedata.normalize("NFKC", text)  # as file systems and servers may: `．．／` is `../`
-    return _STEP_UP.search(_LEFT_OUT.sub("", _PERCENT.sub("%", text))) is not None
+    for _ in range(_ROUNDS):
+        if not text.isascii():
+            text = unicodedata.normalize("NFKC", text)  # as file systems and servers may: `．．／` is `../`
+        text = _LEFT_OUT.sub("", text)
+        if _STEP_UP.search(text):
+            return True
+        decoded = unquote(text) if "%" in text else text
+        if decoded == text:
+            return False
+        text = decoded
+    return True
 
 
 def _always(_text: str) -> bool:

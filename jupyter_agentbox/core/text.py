@@ -7,12 +7,30 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
 from typing import Final
 
-#: Unicode categories without a visible shape: controls, formats (bidi, zero width), surrogates, separators, unassigned.
-_UNSEEN: Final = frozenset({"Cc", "Cf", "Cs", "Cn", "Zl", "Zp"})
+#: Unicode categories without a visible shape: controls, formats (bidi, zero width), surrogates, private, unassigned,
+#: and separators of lines.
+_UNSEEN: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
+#: Letters and marks without a shape: joiners, fillers and variation selectors. They can carry hidden bytes. The page
+#: has the same list in `visibleText.ts`.
+_SHAPELESS: Final = frozenset(
+    map(
+        chr,
+        (
+            *(0x034F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x2800, 0x3164, 0xFFA0),
+            *range(0x180B, 0x1810),
+            *range(0xFE00, 0xFE10),
+            *range(0xE0100, 0xE01F0),
+        ),
+    )
+)
+#: Blanks that look like a space and are another character.
+_BLANKS: Final = frozenset(map(chr, (0x00A0, 0x1680, *range(0x2000, 0x200B), 0x202F, 0x205F, 0x3000)))
+#: Makes the picture before it a coloured one.
+_EMOJI_SELECTOR: Final = "\ufe0f"
 
 #: How many characters of a name are compared with others.
 _LONGEST_NAME: Final = 200
@@ -34,7 +52,7 @@ def counted(number: int, noun: str, plural: str = "") -> str:
 
 
 def visible(text: str) -> str:
-    r"""Return the text with every character that hides or reorders others spelled as ``<U+202E>``.
+    r"""Return the text with every character that is invisible, or hides or reorders others, spelled as ``<U+202E>``.
 
     Line feeds stay; carriage returns become line feeds and tabs four spaces.
 
@@ -51,7 +69,23 @@ def visible(text: str) -> str:
     if text.isascii() and text.replace("\n", "").isprintable():
         return text
     lines = text.replace("\r\n", "\n").replace("\r", "\n").replace("\t", "    ")
-    return "".join(f"<U+{ord(char):04X}>" if _is_unseen(char) else char for char in lines)
+    hidden = {at for at, _ in unseen(lines)}
+    spelled = (at in hidden or (char in _BLANKS) for at, char in enumerate(lines))
+    return "".join(
+        f"<U+{ord(char):04X}>" if is_spelled else char for char, is_spelled in zip(lines, spelled, strict=True)
+    )
+
+
+def unseen(text: str) -> Iterator[tuple[int, str]]:
+    """Yield index and character of what is invisible or reorders the text, except line feeds.
+
+    A picture's own variation selector is part of something that can be seen.
+    """
+    before = ""
+    for at, char in enumerate(text):
+        if _is_unseen(char) and not (char == _EMOJI_SELECTOR and _is_picture(before)):
+            yield at, char
+        before = char
 
 
 def encodable(text: str) -> str:
@@ -90,7 +124,10 @@ def fenced(text: str, language: str) -> str:
 
 
 def _is_unseen(char: str) -> bool:
-    if char == "\n":
-        return False
-    # Variation selectors 17 to 256 are useless in tool texts, but can carry hidden bytes.
-    return unicodedata.category(char) in _UNSEEN or "\U000e0100" <= char <= "\U000e01ef"
+    if char.isascii():
+        return not char.isprintable() and char != "\n"
+    return char in _SHAPELESS or unicodedata.category(char) in _UNSEEN
+
+
+def _is_picture(char: str) -> bool:
+    return char != "" and unicodedata.category(char) == "So" and char not in _SHAPELESS

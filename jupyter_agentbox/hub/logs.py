@@ -10,6 +10,7 @@ from typing import Final
 
 from jupyter_agentbox.core.approvals import ApprovalRequest
 from jupyter_agentbox.core.calls import JsonObject
+from jupyter_agentbox.log_levels import set_log_level
 
 from .callers import asker_of
 from .metrics import Metrics
@@ -97,4 +98,5 @@ def log_as_json(level: int | str) -> None:
     """
     handler = logging.StreamHandler()
     handler.setFormatter(JsonLines())
-    logging.basicConfig(level=level, handlers=[handler], force=True)
+    logging.basicConfig(handlers=[handler], force=True)
+    set_log_level(level)

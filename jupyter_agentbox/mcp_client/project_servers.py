@@ -29,9 +29,9 @@ from .configuration import (
     parse_configuration,
     transport_of,
 )
-from .registration import check_name, masked, object_of
+from .registration import check_name, masked, object_of, without_look_alikes
 from .regular_files import read_regular_text
-from .secret_names import is_secret, may_hide_variable
+from .secret_names import is_secret_header, may_hide_variable
 
 #: The file's name, as in other programs.
 FILE_NAME: Final = ".mcp.json"
@@ -73,7 +73,7 @@ def trust_key(path: Path, name: str, entry: Mapping[str, JsonValue]) -> str:
     interprets, and of headers, except those whose name indicates a secret. So a new token requires no new trust.
     """
     shown: JsonObject = {key: value for key, value in entry.items() if key not in _WITHOUT_EFFECT}
-    for key, may_hide in (("env", may_hide_variable), ("headers", is_secret)):
+    for key, may_hide in (("env", may_hide_variable), ("headers", is_secret_header)):
         values = object_of(entry.get(key))
         # a reference to one of the user's variables is not a secret, but determines which one is sent
         shown[key] = {
@@ -293,9 +293,9 @@ class LayeredConfiguration:
         first, project = self._first.load(), self._project.load()
         if self._loaded is None or self._loaded[0] is not first or self._loaded[1] is not project:
             self._loaded = (first, project)
+            servers, problems = without_look_alikes(project.servers, first.servers, self._project.path)
             self._configuration = Configuration(
-                servers={**first.servers, **{n: s for n, s in project.servers.items() if n not in first.servers}},
-                problems=(*first.problems, *project.problems),
+                servers={**first.servers, **servers}, problems=(*first.problems, *project.problems, *problems)
             )
         return self._configuration
 

@@ -13,13 +13,14 @@ from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 from jupyter_agentbox.core.calls import JsonObject, JsonValue, canonical_json
 from jupyter_agentbox.core.names import python_names
 from jupyter_agentbox.core.registration import OWN_SERVER
+from jupyter_agentbox.core.tools import ConfigurationProblem
 from jupyter_agentbox.exceptions import ServerConfigurationError
 from jupyter_agentbox.protocol.notebook import NOTEBOOK_SERVER
 from jupyter_agentbox.protocol.shell import SHELL_SERVER
 
-from .configuration import SERVER_KEYS, UnusableServer, parse_configuration
+from .configuration import SERVER_KEYS, ServerConfiguration, UnusableServer, parse_configuration
 from .logs import Redactor
-from .secret_names import is_client_secret, is_secret, may_hide_variable
+from .secret_names import is_client_secret, is_secret, is_secret_header, may_hide_variable
 
 #: Names that are unambiguous in Python, in rules and to readers.
 _NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
@@ -40,10 +41,10 @@ def check_name(name: str, known: Collection[str]) -> None:
         raise ServerConfigurationError(
             "the name of an MCP server must start with a letter and have at most 64 letters, digits, `_` and `-`"
         )
-    if _plain(name) in _RESERVED:
+    if plain_name(name) in _RESERVED:
         raise ServerConfigurationError(f"the name `{name}` is reserved: choose another one")
     for other in known:
-        if _plain(other) == _plain(name):
+        if plain_name(other) == plain_name(name):
             raise ServerConfigurationError(
                 f"there is already an MCP server `{other}`, which was not changed. Use it, or choose another name."
             )
@@ -95,7 +96,7 @@ def masked(configuration: Mapping[str, JsonValue]) -> JsonObject:
     shown: JsonObject = dict(configuration)
     for key, may_hide in (
         ("env", may_hide_variable),
-        ("headers", is_secret),
+        ("headers", is_secret_header),
         ("oauth", is_client_secret),
         ("auth", is_client_secret),
     ):
@@ -132,10 +133,46 @@ def _hidden_part(value: str) -> str:
     return f"{HIDDEN}{len(value)}-characters"
 
 
-def _plain(name: str) -> str:
+def plain_name(name: str) -> str:
+    """Return what is equal for names that code cannot tell apart: ``git-hub`` and ``git_hub`` are both ``git_hub``."""
     return python_names([name], prefix="server")[name].casefold()
 
 
 def object_of(value: JsonValue) -> JsonObject:
     """Return a value if it is an object, or else an empty object."""
     return value if isinstance(value, dict) else {}
+
+
+def without_look_alikes(
+    servers: Mapping[str, ServerConfiguration], first: Collection[str], path: Path
+) -> tuple[dict[str, ServerConfiguration], tuple[ConfigurationProblem, ...]]:
+    """Leave out servers that are named like one that takes precedence, or that code would call like one.
+
+    Otherwise ``git_hub`` of another file would be called by code that was written for the server ``git-hub``.
+
+    Parameters
+    ----------
+    servers : mapping
+        The servers, by name.
+    first : collection of str
+        The names of servers that take precedence.
+    path : Path
+        The file of `servers`, for problems.
+
+    Returns
+    -------
+    dict, tuple
+        The remaining servers, and a problem for each that is called like another one; a server with the same name is
+        left out without one.
+    """
+    taken = {plain_name(name): name for name in first}
+    kept: dict[str, ServerConfiguration] = {}
+    problems: list[ConfigurationProblem] = []
+    for name, server in servers.items():
+        other = taken.get(plain_name(name))
+        if other is None:
+            kept[name] = server
+        elif name not in first:
+            message = f"`{name}` is left out, because code calls it like the server `{other}`: rename one of them"
+            problems.append(ConfigurationProblem(path=str(path), message=message))
+    return kept, tuple(problems)

@@ -12,6 +12,11 @@ _SECRET_END: Final = re.compile(
     r"((\A|_)(TOKENS?|KEYS?|SECRETS?|PASS|PWD|COOKIES?|CREDENTIALS?|AUTH)|PASSWORD|PASSWD|PASSPHRASE|APIKEY|ACCESS_KEY_ID"
     r"|SECRET_KEY_BASE)(_(\d+|PROD|PRODUCTION|STAGING|DEV|TEST|RO|RW))?\Z"
 )
+#: Ending of a header's name whose value is a secret, with underscores in place of hyphens.
+_SECRET_HEADER_END: Final = re.compile(
+    r"(\A|_)(AUTHORIZATION|AUTH|TOKENS?|KEYS?|SECRETS?|PASS|PWD|PASSWORD|PASSPHRASE|COOKIE2?|CREDENTIALS?|SESSION(_?ID)?"
+    r"|JWT|APIKEY)\Z"
+)
 #: Variables with files that can specify a program to run.
 _FILES: Final = frozenset({"GOOGLE_APPLICATION_CREDENTIALS"})
 #: Beginnings of variables whose values are code or configuration that programs interpret: shell functions, git
@@ -28,6 +33,14 @@ _OBEYED_END: Final = re.compile(
 def is_secret(name: str) -> bool:
     """Whether values with this name must not appear in logs."""
     return _WORD.search(name) is not None
+
+
+def is_secret_header(name: str) -> bool:
+    """Whether a header's value may be hidden from the approver: its name is, or ends with, a word for a secret.
+
+    Names that merely contain one can steer the server: ``X-Bypass-Confirmation``, ``X-Author``.
+    """
+    return _SECRET_HEADER_END.search(name.upper().replace("-", "_")) is not None
 
 
 def is_client_secret(name: str) -> bool:

@@ -17,6 +17,7 @@ from .configuration import (
     UnusableServer,
 )
 from .configuration_files import ConfigurationFiles
+from .registration import without_look_alikes
 
 #: File name of a site's servers, in a system-wide configuration directory.
 FILE_NAME = "agentbox_mcp.json"
@@ -78,8 +79,10 @@ class SiteServers:
                 continue
             servers = {**configuration.servers, **servers}
             problems += configuration.problems
-        admitted = {name: _admitted(server, policy) for name, server in users.servers.items() if name not in servers}
-        return Configuration(servers={**servers, **admitted}, problems=(*problems, *users.problems))
+        path = own[0][0] if own else Path()
+        others, alike = without_look_alikes(users.servers, servers, path)
+        admitted = {name: _admitted(server, policy) for name, server in others.items()}
+        return Configuration(servers={**servers, **admitted}, problems=(*problems, *users.problems, *alike))
 
 
 def _admitted(server: ServerConfiguration, policy: SitePolicy) -> ServerConfiguration:

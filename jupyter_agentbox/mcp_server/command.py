@@ -15,6 +15,8 @@ from typing import Final, NoReturn
 from mcp.server.runner import serve_loop
 from mcp.server.stdio import stdio_server
 
+from jupyter_agentbox.log_levels import set_log_level
+
 from .server import CodeServer
 from .settings import CodeServerSettings
 
@@ -33,7 +35,8 @@ def main(settings: CodeServerSettings) -> int:
     Only the protocol is written to standard output: while the server runs, the SDK redirects everything else to
     standard error.
     """
-    logging.basicConfig(stream=sys.stderr, level=settings.log_level, format="%(levelname)s %(name)s: %(message)s")
+    logging.basicConfig(stream=sys.stderr, format="%(levelname)s %(name)s: %(message)s")
+    set_log_level(settings.log_level)
     if sys.stdin.isatty():
         log.warning(
             "this program serves an MCP client, which starts it by itself; press Ctrl-C to end it while it is idle"

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 
 from jupyter_agentbox.core.text import counted, did_you_mean, encodable, fenced, one_line, visible
@@ -17,10 +20,23 @@ from jupyter_agentbox.core.text import counted, did_you_mean, encodable, fenced,
         ("line\u2028separator", "line<U+2028>separator"),
         ("tag \U000e0041, selector \U000e0100", "tag <U+E0041>, selector <U+E0100>"),
         ("a\r\nb\rc\td", "a\nb\nc    d"),
+        ("Hello\ufe05\ufe0f Bob\u034f", "Hello<U+FE05><U+FE0F> Bob<U+034F>"),
+        ("filler \u3164, blank \u00a0\u2800", "filler <U+3164>, blank <U+00A0><U+2800>"),
+        ("heart ❤\ufe0f, twice ❤\ufe0f\ufe0f", "heart ❤\ufe0f, twice ❤\ufe0f<U+FE0F>"),
     ],
 )
 def test_what_hides_or_reorders_is_spelled_out(text: str, shown: str) -> None:
     assert visible(text) == shown
+
+
+def test_whatever_the_page_spells_out_is_spelled_out_here() -> None:
+    source = (Path(__file__).parents[2] / "labextension/src/ui/text/visibleText.ts").read_text("utf-8")
+    classes = source[source.index("HIDDEN_CLASSES = [") : source.index("];")]
+    ranges = re.findall(r"\\\\u\{?([0-9a-f]+)\}?(?:-\\\\u\{?([0-9a-f]+)\}?)?", classes)
+    listed = [chr(code) for low, high in ranges for code in range(int(low, 16), int(high or low, 16) + 1)]
+
+    assert len(listed) > 270
+    assert [char for char in listed if visible(f"a{char}") != f"a<U+{ord(char):04X}>"] == []
 
 
 def test_half_of_a_surrogate_pair_is_replaced_and_nothing_else() -> None:

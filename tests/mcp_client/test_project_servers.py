@@ -11,9 +11,10 @@ from typing import Any
 
 import pytest
 
+from jupyter_agentbox.core.names import server_names
 from jupyter_agentbox.core.tools import ServerState
 from jupyter_agentbox.exceptions import ServerConfigurationError, ToolServerError, UnknownServerError
-from jupyter_agentbox.mcp_client.configuration import StdioServer, UnusableServer
+from jupyter_agentbox.mcp_client.configuration import HttpServer, StdioServer, UnusableServer
 from jupyter_agentbox.mcp_client.configuration_files import ConfigurationFiles
 from jupyter_agentbox.mcp_client.limits import ServerLimits
 from jupyter_agentbox.mcp_client.project_servers import LayeredConfiguration, ProjectServers, TrustedServers
@@ -230,6 +231,27 @@ def test_server_of_the_users_own_file_wins_over_a_project(project: Project, tmp_
     assert source.load() is loaded
     project.trust("more")
     assert isinstance(source.load().servers["more"], StdioServer)
+
+
+def test_server_of_a_project_does_not_take_the_python_name_of_the_users_own(project: Project, tmp_path: Path) -> None:
+    (tmp_path / "mcp.json").write_text(json.dumps({"mcpServers": {"git-hub": {"command": "mine"}}}))
+    project.write(git_hub=ENTRY, Git_Hub=ENTRY, db=ENTRY)
+    loaded = LayeredConfiguration(ConfigurationFiles([tmp_path / "mcp.json"], {}), project.servers).load()
+    assert server_names(loaded.servers) == {"git-hub": "git_hub", "db": "db"}
+    because = "is left out, because code calls it like the server `git-hub`: rename one of them"
+    assert [problem.message for problem in loaded.problems] == [f"`git_hub` {because}", f"`Git_Hub` {because}"]
+
+
+def test_header_that_steers_the_server_is_shown_and_needs_new_trust(project: Project) -> None:
+    headers = {"X-Bypass-Confirmation": "no", "X-Api-Key": "k3y"}
+    project.write(db={"url": "https://example.org/mcp", "headers": headers})
+    project.trust()
+    shown = project.servers.find("db").configuration["headers"]
+    assert shown == {"X-Bypass-Confirmation": "no", "X-Api-Key": "*** (hidden, 3 characters)"}
+    project.write(db={"url": "https://example.org/mcp", "headers": {**headers, "X-Api-Key": "other"}})
+    assert isinstance(project.servers.load().servers["db"], HttpServer)
+    project.write(db={"url": "https://example.org/mcp", "headers": {**headers, "X-Bypass-Confirmation": "yes"}})
+    assert isinstance(project.server(), UnusableServer)
 
 
 async def test_program_of_a_project_is_not_started_before_it_is_trusted(project: Project, tmp_path: Path) -> None:

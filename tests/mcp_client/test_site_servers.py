@@ -54,6 +54,14 @@ def test_the_sites_servers_come_first_and_their_names_are_the_sites(site: Site) 
     assert git.command == "uvx"
 
 
+def test_a_users_server_does_not_take_the_python_name_of_the_sites(site: Site) -> None:
+    site.write(site.users, git_hub=SHELL, own=GIT)
+    site.write(site.own, **{"git-hub": GIT})
+    loaded = site.source.load()
+    assert list(loaded.servers) == ["git-hub", "own"]
+    assert "`git_hub` is left out" in loaded.problems[0].message
+
+
 def test_nothing_is_read_anew_while_nothing_changes(site: Site) -> None:
     site.write(site.users, git=GIT)
     first = site.source.load()
