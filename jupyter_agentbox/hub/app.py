@@ -19,10 +19,9 @@ from tornado import web
 from tornado.httpserver import HTTPServer
 from traitlets import Bool, Float, Integer, TraitError, Unicode
 from traitlets.config import Application
-from traitlets.config.loader import ConfigFileNotFound
 
 from jupyter_agentbox.background import in_background
-from jupyter_agentbox.core.text import visible
+from jupyter_agentbox.core.text import did_you_mean, visible
 from jupyter_agentbox.exceptions import DatabaseHeldError, StorageError
 from jupyter_agentbox.storage.retention import RetentionLimits
 from jupyter_agentbox.storage.signed_policies import public_key_of
@@ -175,13 +174,13 @@ class HubService(Application):
         try:
             self.parse_command_line(list(argv))
             if self.config_file:
-                self.load_config_file(self.config_file)
+                self._read_config(Path(self.config_file))
                 self.parse_command_line(list(argv))  # the command line wins
             if self.show_policy_key:
                 sys.stdout.write(f"{public_key_of(read_key(Path(self.policy_key)))}\n")
                 return OK
             policy = self._read_policy()
-        except (TraitError, ConfigFileNotFound, SyntaxError, ValueError, OSError) as error:
+        except (TraitError, ValueError, OSError) as error:
             return _fail(error)
         if self.check_config:
             rules = _count(len(policy.policy.rules), "rule")
@@ -216,6 +215,32 @@ class HubService(Application):
             claim_timeout=self.claim_timeout,
             retention=RetentionLimits(days=self.keep_days, bytes=None, long_arguments=None),
         )
+
+    def _read_config(self, path: Path) -> None:
+        """Load the configuration file. traitlets only logs what is wrong, and would go on with the defaults.
+
+        Raises
+        ------
+        ValueError
+            If the file does not exist, cannot be run, or sets something that the service does not have.
+        """
+        if path.suffix not in (".py", ".json") or not path.is_file():
+            raise ValueError(f"the configuration file `{path}` does not exist, or is neither a .py nor a .json file")
+        self.raise_config_file_errors = True
+        try:
+            self.load_config_file(path.name, path=str(path.parent.absolute()))
+        except TraitError:
+            raise
+        except Exception as error:
+            kind = type(error).__name__
+            raise ValueError(f"the configuration file `{path}` cannot be used: {kind}: {error}") from error
+        known = self.trait_names(config=True)
+        for name in self.config.get("HubService", {}):
+            if name not in known:
+                raise ValueError(
+                    f"the configuration file `{path}` sets `HubService.{name}`, which does not exist"
+                    f"{did_you_mean(name, known)}"
+                )
 
     def _read_policy(self) -> PolicyFile:
         if not self.policy:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import re
+import stat
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,6 +22,8 @@ from jupyter_agentbox.mcp_client.configuration import Configuration, UnusableSer
 #: The variables for the calling user's name and groups in the entries of central servers.
 USER_VARIABLE: Final = "HUB_USER"
 GROUPS_VARIABLE: Final = "HUB_GROUPS"
+
+log = logging.getLogger(__name__)
 
 _FILE_KEYS: Final = ("rules", "mcpServers", "secrets", "auditors", "local", "$schema")
 _LOCAL_KEYS: Final = ("hub", "valid", "rules", "features", "servers")
@@ -151,6 +155,9 @@ def read_policy_file(path: Path, environment: Mapping[str, str]) -> PolicyFile:
         if len(data) > MAX_BYTES:
             raise PolicyFileError([ConfigurationProblem(path=str(path), message=f"has more than {MAX_BYTES} bytes")])
         text = data.decode("utf-8-sig")
+        if path.stat().st_mode & stat.S_IWOTH:
+            message = "every user of this machine can write it: take that right away with `chmod o-w`"
+            raise PolicyFileError([ConfigurationProblem(path=str(path), message=message)])
     except OSError as error:
         message = f"cannot be read: {error.strerror}"
         raise PolicyFileError([ConfigurationProblem(path=str(path), message=message)]) from None
@@ -296,8 +303,14 @@ class _Reader:
         if "\0" in file:
             self._checker.say(node, "the file of the secret cannot be read: its name has a null character")
             return ""
+        path = self._path.parent / file
         try:
-            return (self._path.parent / file).read_text("utf-8").strip()
+            mode = path.stat().st_mode
+            if mode & stat.S_IWOTH:
+                self._checker.say(node, "every user of this machine can write the file of the secret: use `chmod o-w`")
+            elif mode & stat.S_IROTH:
+                log.warning("every user of this machine can read the secret in `%s`: use `chmod o-r`", path)
+            return path.read_text("utf-8").strip()
         except (OSError, UnicodeDecodeError) as error:
             reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
             self._checker.say(node, f"the file of the secret cannot be read: {reason}")

@@ -214,6 +214,51 @@ def test_the_command_checks_a_policy_and_ends(tmp_path: Path, capsys: pytest.Cap
     assert f"{path}:1:2: unknown key `rule`: did you mean `rules`?" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        (None, "does not exist"),
+        ("c.HubService.most_calls = 3 +", "SyntaxError"),
+        ("c.HubService.most_calls = most", "NameError: name 'most' is not defined"),
+        (
+            "c.HubService.databse_url = 'sqlite://'",
+            "`HubService.databse_url`, which does not exist. Did you mean `database_url`?",
+        ),
+    ],
+)
+def test_the_command_does_not_go_on_with_defaults_if_its_configuration_is_wrong(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], config: str | None, message: str
+) -> None:
+    policy, path = tmp_path / "policy.json", tmp_path / "hub_config.py"
+    policy.write_text('{"rules": []}')
+    if config is not None:
+        path.write_text(config)
+
+    assert main(["--policy", str(policy), "--config", str(path), "--check-config"]) == 2
+    assert message in capsys.readouterr().err
+    path.write_text("c.HubService.most_calls = 3")
+    assert main(["--policy", str(policy), "--config", str(path), "--check-config"]) == 0
+
+
+def test_files_that_everybody_can_write_are_refused_and_readable_secrets_are_named(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path, secret = tmp_path / "policy.json", tmp_path / "key"
+    path.write_text('{"rules": [], "secrets": {"KEY": "key"}}')
+    secret.write_text("s3cret")
+    secret.chmod(0o644)
+    assert read_policy_file(path, {}).secrets == {"KEY": "s3cret"}
+    assert "can read the secret" in caplog.text
+    assert "s3cret" not in caplog.text
+    secret.chmod(0o602)
+    with pytest.raises(PolicyFileError, match="can write the file of the secret"):
+        read_policy_file(path, {})
+    secret.chmod(0o600)
+    path.chmod(0o646)
+    with pytest.raises(PolicyFileError, match="every user of this machine can write it"):
+        read_policy_file(path, {})
+
+
 def test_the_command_says_what_it_lacks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([]) == 2
     assert "--policy" in capsys.readouterr().err
