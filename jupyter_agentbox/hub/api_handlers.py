@@ -13,6 +13,7 @@ from jupyter_agentbox.core.approvals import ApprovalRequest
 from jupyter_agentbox.core.audit_csv import csv_header, record_to_csv
 from jupyter_agentbox.core.audit_search import AuditPage, AuditQuery, record_to_json
 from jupyter_agentbox.core.calls import JsonObject
+from jupyter_agentbox.core.text import one_line
 from jupyter_agentbox.exceptions import AgentBoxError, InvalidDecisionError, StorageError
 from jupyter_agentbox.services.approvals.handlers import MAX_DECISIONS, named_from_json, verdict_from_json
 from jupyter_agentbox.services.json_answers import answer_text
@@ -99,6 +100,9 @@ class AuditHandler(JsonHandler):
         form = self.get_query_argument("format", "jsonl")
         if form not in _FORMATS:
             raise web.HTTPError(422, f"`format` must be one of {', '.join(_FORMATS)}")
+        if unknown := self.request.query_arguments.keys() - {"format", "token"}:
+            name = one_line(min(unknown), 60)
+            raise web.HTTPError(422, f"`{name}` is no parameter here: the file always has all records, so filter it")
         media, text, line = _FORMATS[form]
         self.set_header("Content-Type", media)
         self.set_header("Content-Disposition", f'attachment; filename="agentbox-record.{form}"')
