@@ -46,8 +46,8 @@ USAGE: Final = 2
 _SHOWN: Final = 200
 
 _ADVICE: Final = (
-    "Store the head in a place that whoever can write this database cannot write. With `--head`, this command then also"
-    " finds out whether the newest records were removed or all were rewritten, which the chain alone does not show."
+    "Store the head where nobody who can write to this database can change it. With `--head`, this command also finds"
+    " out whether the newest records were removed, or all records rewritten. The chain alone does not show that."
 )
 
 

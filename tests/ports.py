@@ -7,6 +7,10 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+#: An option of Jupyter servers. A kernel whose port another process took starts again on other ports, which Jupyter's
+#: cache of ports prevents.
+FRESH_PORTS = "--KernelManager.cache_ports=False"
+
 
 @contextmanager
 def kept_port() -> Iterator[int]:

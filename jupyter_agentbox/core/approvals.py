@@ -16,7 +16,7 @@ from jupyter_agentbox.exceptions import InvalidDecisionError, InvalidTransitionE
 
 from .calls import JsonValue, ToolCall
 from .grant_uses import GrantUse
-from .hub_reviews import ServerReview
+from .hub_reviews import HubReview
 from .policy import Effect, Evaluation, Rule
 from .questions import QuestionRecord
 from .reviewers import Reviewer
@@ -162,7 +162,7 @@ class Outcome:
         Error message for people; empty on success. A tool's own error text is untrusted.
     questions : tuple of QuestionRecord
         What the server asked a person meanwhile, and was answered.
-    review : ServerReview or None
+    review : HubReview or None
         Whom the Hub service asked before it ran the tool, and what they answered, as it says.
     """
 
@@ -171,7 +171,7 @@ class Outcome:
     finished_at: datetime | None = None
     error: str = ""
     questions: tuple[QuestionRecord, ...] = ()
-    review: ServerReview | None = None
+    review: HubReview | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -367,7 +367,7 @@ class ApprovalRequest:
         return replace(self, outcome=outcome)
 
     def record(
-        self, state: OutcomeState, *, at: datetime, error: str = "", review: ServerReview | None = None
+        self, state: OutcomeState, *, at: datetime, error: str = "", review: HubReview | None = None
     ) -> ApprovalRequest:
         """Return the request as its call begins to run at this time, or has ended.
 
@@ -379,7 +379,7 @@ class ApprovalRequest:
             When.
         error : str
             Why it failed.
-        review : ServerReview, optional
+        review : HubReview, optional
             Whom the Hub service asked meanwhile.
 
         Raises

@@ -21,7 +21,7 @@ _MOST_NAMES: Final = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ServerReview:
+class HubReview:
     """The state of a review at the Hub service, as the service reports it.
 
     Parameters
@@ -91,7 +91,7 @@ class ServerReview:
             "url": self.url or None,
         }
 
-    def redacted(self, redact: Callable[[str], str]) -> ServerReview:
+    def redacted(self, redact: Callable[[str], str]) -> HubReview:
         """Return the review with secrets redacted from its texts."""
         return replace(
             self,
@@ -103,13 +103,13 @@ class ServerReview:
         )
 
 
-def review_from_json(value: object) -> ServerReview | None:
+def review_from_json(value: object) -> HubReview | None:
     """Return the review in an untrusted value; ``None`` if it is not one. Long texts are cut."""
     status = _text(value.get("status"), _LONGEST_NAME) if isinstance(value, Mapping) else ""
     if not isinstance(value, Mapping) or status not in _STATUSES:
         return None
     count = value.get("count")
-    return ServerReview(
+    return HubReview(
         status=status,
         groups=_names(value.get("groups")),
         count=count if isinstance(count, int) and not isinstance(count, bool) and 1 <= count <= 1000 else 1,
@@ -121,7 +121,7 @@ def review_from_json(value: object) -> ServerReview | None:
     )
 
 
-def review_in(meta: Mapping[str, Any]) -> ServerReview | None:
+def review_in(meta: Mapping[str, Any]) -> HubReview | None:
     """Return the review in the `_meta` of an MCP message, if there is one."""
     return review_from_json(meta.get(REVIEW_KEY))
 

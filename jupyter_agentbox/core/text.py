@@ -69,23 +69,17 @@ def visible(text: str) -> str:
     if text.isascii() and text.replace("\n", "").isprintable():
         return text
     lines = text.replace("\r\n", "\n").replace("\r", "\n").replace("\t", "    ")
-    hidden = {at for at, _ in unseen(lines)}
-    spelled = (at in hidden or (char in _BLANKS) for at, char in enumerate(lines))
     return "".join(
-        f"<U+{ord(char):04X}>" if is_spelled else char for char, is_spelled in zip(lines, spelled, strict=True)
+        f"<U+{ord(char):04X}>" if is_unseen or char in _BLANKS else char for char, is_unseen in _looked_at(lines)
     )
 
 
 def unseen(text: str) -> Iterator[tuple[int, str]]:
-    """Yield index and character of what is invisible or reorders the text, except line feeds.
+    """Return the indexes of characters that are invisible or reorder the text, and the characters, except line feeds.
 
     A picture's own variation selector is part of something that can be seen.
     """
-    before = ""
-    for at, char in enumerate(text):
-        if _is_unseen(char) and not (char == _EMOJI_SELECTOR and _is_picture(before)):
-            yield at, char
-        before = char
+    return ((at, char) for at, (char, is_unseen) in enumerate(_looked_at(text)) if is_unseen)
 
 
 def encodable(text: str) -> str:
@@ -121,6 +115,14 @@ def fenced(text: str, language: str) -> str:
     longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
     fence = "`" * max(3, longest + 1)
     return f"{fence}{language}\n{text}\n{fence}"
+
+
+def _looked_at(text: str) -> Iterator[tuple[str, bool]]:
+    """Yield each character, and whether it is invisible or reorders the text."""
+    before = ""
+    for char in text:
+        yield char, _is_unseen(char) and not (char == _EMOJI_SELECTOR and _is_picture(before))
+        before = char
 
 
 def _is_unseen(char: str) -> bool:

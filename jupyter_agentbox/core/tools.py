@@ -9,7 +9,7 @@ from math import isfinite
 from typing import Final
 
 from .calls import JsonObject, JsonValue, canonical_json
-from .hub_reviews import ServerReview
+from .hub_reviews import HubReview
 
 #: How many log messages of a running call a page shows; below, how many characters of each.
 MOST_MESSAGES: Final = 5
@@ -86,7 +86,7 @@ class ToolResult:
         Whether the tool reports that it failed.
     meta : dict
         ``_meta`` of the result.
-    review : ServerReview or None
+    review : HubReview or None
         Whom its server asked before it ran the tool, if it is one whose word on that counts. The kernel gets it in
         `meta` only.
     """
@@ -96,7 +96,7 @@ class ToolResult:
     wrapped: bool = False
     is_error: bool = False
     meta: JsonObject = field(default_factory=dict)
-    review: ServerReview | None = None
+    review: HubReview | None = None
 
     def to_json(self) -> JsonObject:
         """Return the result as the kernel link sends it."""
@@ -126,14 +126,14 @@ class Progress:
         The final value of `progress`, if known.
     message : str
         Untrusted text for people.
-    review : ServerReview or None
+    review : HubReview or None
         How far the persons are whom its server asks before it runs it, if it says that it does.
     """
 
     progress: float
     total: float | None = None
     message: str = ""
-    review: ServerReview | None = None
+    review: HubReview | None = None
 
     def to_json(self) -> JsonObject:
         """Return the progress as the REST API sends it; numbers that JSON cannot represent are left out."""
@@ -177,13 +177,13 @@ class Activity:
         The last progress that the tool reported.
     messages : tuple of LogMessage
         What its server logged last, oldest first.
-    review : ServerReview or None
+    review : HubReview or None
         How far the persons are whom its server asks, as it said last.
     """
 
     progress: Progress | None = None
     messages: tuple[LogMessage, ...] = ()
-    review: ServerReview | None = None
+    review: HubReview | None = None
 
     def with_progress(self, progress: Progress) -> Activity:
         """Return the activity with the latest progress; a review stays until a newer one."""

@@ -102,7 +102,7 @@ class AuditHandler(JsonHandler):
             raise web.HTTPError(422, f"`format` must be one of {', '.join(_FORMATS)}")
         if unknown := self.request.query_arguments.keys() - {"format", "token"}:
             name = one_line(min(unknown), 60)
-            raise web.HTTPError(422, f"`{name}` is no parameter here: the file always has all records, so filter it")
+            raise web.HTTPError(422, f"`{name}` is not a parameter here: the file has all records, so filter the file")
         media, text, line = _FORMATS[form]
         self.set_header("Content-Type", media)
         self.set_header("Content-Disposition", f'attachment; filename="agentbox-record.{form}"')

@@ -22,7 +22,7 @@ from tornado.iostream import StreamClosedError
 
 import jupyter_agentbox
 from jupyter_agentbox.core.approvals import ApprovalRequest
-from jupyter_agentbox.core.hub_reviews import REVIEW_KEY, ServerReview
+from jupyter_agentbox.core.hub_reviews import REVIEW_KEY, HubReview
 from jupyter_agentbox.core.reported_origins import origin_in
 from jupyter_agentbox.core.tools import ToolDescription, ToolResult
 from jupyter_agentbox.exceptions import AgentBoxError, StorageError, TooManyRequestsError, UnknownApprovalError
@@ -237,7 +237,7 @@ class McpHandler(HubServiceHandler):
 
     async def _keep_alive(self, call: OpenCall) -> None:
         """Keep the stream alive and report the review, until the call ends or another connection takes it over."""
-        said: ServerReview | None = None
+        said: HubReview | None = None
         if call.request_id:
             call.news.set()  # start over: what the previous connection sent may have been lost
         while not call.task.done() and call.is_held_by(self):
@@ -260,7 +260,7 @@ class McpHandler(HubServiceHandler):
                 self.write(": waiting\n\n")
             await self.flush()
 
-    async def _review_of(self, call: OpenCall) -> ServerReview | None:
+    async def _review_of(self, call: OpenCall) -> HubReview | None:
         """Return a call's review; ``None`` if nobody was asked or the request cannot be read."""
         try:
             return await self.parts.reviews.review_of(call.request_id, self._public_url) if call.request_id else None
@@ -314,7 +314,7 @@ def failure(text: str) -> dict[str, Any]:
     return {"content": [{"type": "text", "text": text}], "isError": True}
 
 
-def _with_review(result: dict[str, Any], review: ServerReview | None) -> dict[str, Any]:
+def _with_review(result: dict[str, Any], review: HubReview | None) -> dict[str, Any]:
     """Return a result with its review in `_meta`, in place of any review claimed by the tool's server."""
     meta = {key: value for key, value in result.pop("_meta", {}).items() if key != REVIEW_KEY}
     if review is not None:
@@ -349,7 +349,7 @@ def _initialized(server: str, params: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _progress(token: str | int, review: ServerReview) -> dict[str, Any]:
+def _progress(token: str | int, review: HubReview) -> dict[str, Any]:
     params = {
         "progressToken": token,
         "progress": len(review.approved_by),

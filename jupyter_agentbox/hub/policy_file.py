@@ -156,7 +156,7 @@ def read_policy_file(path: Path, environment: Mapping[str, str]) -> PolicyFile:
             raise PolicyFileError([ConfigurationProblem(path=str(path), message=f"has more than {MAX_BYTES} bytes")])
         text = data.decode("utf-8-sig")
         if path.stat().st_mode & stat.S_IWOTH:
-            message = "every user of this machine can write it: take that right away with `chmod o-w`"
+            message = "every user of this machine can change it: run `chmod o-w` on it"
             raise PolicyFileError([ConfigurationProblem(path=str(path), message=message)])
     except OSError as error:
         message = f"cannot be read: {error.strerror}"
@@ -307,9 +307,9 @@ class _Reader:
         try:
             mode = path.stat().st_mode
             if mode & stat.S_IWOTH:
-                self._checker.say(node, "every user of this machine can write the file of the secret: use `chmod o-w`")
+                self._checker.say(node, "every user of this machine can change the file of the secret: run `chmod o-w`")
             elif mode & stat.S_IROTH:
-                log.warning("every user of this machine can read the secret in `%s`: use `chmod o-r`", path)
+                log.warning("every user of this machine can read the secret in `%s`: run `chmod o-r` on it", path)
             return path.read_text("utf-8").strip()
         except (OSError, UnicodeDecodeError) as error:
             reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"

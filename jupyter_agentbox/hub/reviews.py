@@ -13,7 +13,7 @@ from jupyter_agentbox.core.approval_json import request_to_json
 from jupyter_agentbox.core.approvals import Answer, ApprovalRequest, Status
 from jupyter_agentbox.core.approvers import Approvers
 from jupyter_agentbox.core.calls import JsonObject, ToolCall, is_long
-from jupyter_agentbox.core.hub_reviews import ServerReview
+from jupyter_agentbox.core.hub_reviews import HubReview
 from jupyter_agentbox.core.ports import ApprovalQuery, Clock
 from jupyter_agentbox.core.reviewers import Via
 from jupyter_agentbox.core.times import json_time
@@ -134,14 +134,14 @@ def approvers_of(request: ApprovalRequest) -> Approvers | None:
     return None if rule is None else rule.approvers
 
 
-def server_review(request: ApprovalRequest, now: datetime, url: str) -> ServerReview:
+def server_review(request: ApprovalRequest, now: datetime, url: str) -> HubReview:
     """Return the state of a request's review, as sent to its caller."""
     approvers, decision, status = approvers_of(request), request.decision, request.status
     approved_by = [vote.reviewer.name for vote in request.votes]
     if decision is not None and decision.answer.allows:
         approved_by.append(decision.reviewer.name)
     is_rejected = decision is not None and not decision.answer.allows
-    return ServerReview(
+    return HubReview(
         status=status.value,
         groups=tuple(sorted(deciding_groups(request, now))),
         count=1 if approvers is None else approvers.count,
@@ -227,7 +227,7 @@ class ReviewManager:
             raise UnknownApprovalError(f"no approval request `{request_id}` of yours", request_id=request_id)
         return request
 
-    async def review_of(self, request_id: str, url: str) -> ServerReview:
+    async def review_of(self, request_id: str, url: str) -> HubReview:
         """Return the state of a request's review, as sent to the caller of the tool.
 
         Parameters

@@ -147,6 +147,8 @@ class UnusableServer:
     needs_trust: bool = False
     env_file: str | None = None
 
+    is_of_project: ClassVar[bool] = False
+
 
 ServerConfiguration: TypeAlias = StdioServer | HttpServer | UnusableServer
 

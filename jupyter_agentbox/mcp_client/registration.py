@@ -134,7 +134,7 @@ def _hidden_part(value: str) -> str:
 
 
 def plain_name(name: str) -> str:
-    """Return what is equal for names that code cannot tell apart: ``git-hub`` and ``git_hub`` are both ``git_hub``."""
+    """Return a name that is the same for servers that code cannot tell apart, such as ``git-hub`` and ``Git_Hub``."""
     return python_names([name], prefix="server")[name].casefold()
 
 
@@ -173,6 +173,9 @@ def without_look_alikes(
         if other is None:
             kept[name] = server
         elif name not in first:
-            message = f"`{name}` is left out, because code calls it like the server `{other}`: rename one of them"
+            message = (
+                f"`{name}` is left out, because code would call it by the name of the server `{other}`:"
+                " rename one of them"
+            )
             problems.append(ConfigurationProblem(path=str(path), message=message))
     return kept, tuple(problems)

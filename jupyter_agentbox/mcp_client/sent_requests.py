@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
-from jupyter_agentbox.core.hub_reviews import ServerReview
+from jupyter_agentbox.core.hub_reviews import HubReview
 
 
 class RequestFailure(Enum):
@@ -39,7 +39,7 @@ class SentRequest:
     #: The server began to respond: whatever happens later, the tool may have run.
     is_taken: bool = False
     #: Whom the server asks before it runs the tool, from the last progress notification.
-    review: ServerReview | None = None
+    review: HubReview | None = None
 
     def fail(self, failure: RequestFailure, reason: str) -> None:
         """Set the failure; the first call counts."""

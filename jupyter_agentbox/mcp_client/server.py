@@ -141,7 +141,7 @@ class ManagedServer:
             calls=self._calls,
             last_error=self._last_error,
             is_signed_in=self._is_signed_in,
-            is_of_project=not isinstance(self.configuration, UnusableServer) and self.configuration.is_of_project,
+            is_of_project=self.configuration.is_of_project,
         )
 
     @property

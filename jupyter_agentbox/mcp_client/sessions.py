@@ -27,7 +27,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import TypeAdapter, ValidationError
 
 from jupyter_agentbox.core.calls import JsonObject, ToolCall
-from jupyter_agentbox.core.hub_reviews import ServerReview, review_in
+from jupyter_agentbox.core.hub_reviews import HubReview, review_in
 from jupyter_agentbox.core.ports import CallListener
 from jupyter_agentbox.core.reported_origins import ORIGIN_KEY, ReportedOrigin
 from jupyter_agentbox.core.tools import Progress, ToolDescription, ToolResult
@@ -313,7 +313,7 @@ class Session:
         )
         return {ORIGIN_KEY: reported.to_json()}
 
-    def _clean(self, review: ServerReview | None) -> ServerReview | None:
+    def _clean(self, review: HubReview | None) -> HubReview | None:
         """Return the server's information on whom it asks, without secrets, if it is accepted from this server."""
         return None if review is None or not self._is_central else review.redacted(self._redact)
 

@@ -22,6 +22,7 @@ import nbformat
 
 from jupyter_agentbox.core.isolation import Isolation
 from jupyter_agentbox.sandbox.install import kernelspec
+from tests.ports import FRESH_PORTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -183,8 +184,7 @@ def running_lab(root: Path, *options: str, python: str = sys.executable) -> Iter
         "--port=0",
         "--ServerApp.jpserver_extensions={'jupyter_agentbox': True}",
         f"--ServerApp.root_dir={root / 'work'}",
-        # A kernel whose port another process took starts again on other ports, which Jupyter's cache prevents.
-        "--KernelManager.cache_ports=False",
+        FRESH_PORTS,
         "--LabApp.news_url=None",
         "--LabApp.expose_app_in_browser=True",
         "--JupyterNotebookApp.expose_app_in_browser=True",

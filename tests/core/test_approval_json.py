@@ -8,7 +8,7 @@ from dataclasses import replace
 from jupyter_agentbox.core.approval_json import request_to_json, summary_to_json
 from jupyter_agentbox.core.approvals import Lapse, Outcome, OutcomeState
 from jupyter_agentbox.core.calls import LONG, Omission
-from jupyter_agentbox.core.hub_reviews import ServerReview
+from jupyter_agentbox.core.hub_reviews import HubReview
 from jupyter_agentbox.core.policy import Effect, Evaluation, Rule
 from jupyter_agentbox.core.reviewers import Reviewer, ReviewerKind, Via
 from jupyter_agentbox.core.tools import Activity, Progress
@@ -133,8 +133,8 @@ def test_a_decided_and_running_request_as_json_has_both_versions_of_the_argument
 def test_whom_the_hub_asks_is_that_of_a_running_call_and_afterwards_what_was_recorded() -> None:
     asked = a_request()
     running = asked.decide(a_decision(asked)).record(OutcomeState.RUNNING, at=NOON)
-    waiting = ServerReview(status="pending", groups=("stewards",))
-    allowed = ServerReview(status="approved", groups=("stewards",), approved_by=("bob",))
+    waiting = HubReview(status="pending", groups=("stewards",))
+    allowed = HubReview(status="approved", groups=("stewards",), approved_by=("bob",))
     ended = running.record(OutcomeState.SUCCEEDED, at=NOON, review=allowed)
 
     now = request_to_json(running, Activity().with_progress(Progress(progress=0, review=waiting)))

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from jupyter_agentbox.core.hub_reviews import REVIEW_KEY, ServerReview, review_from_json, review_in
+from jupyter_agentbox.core.hub_reviews import REVIEW_KEY, HubReview, review_from_json, review_in
 
 UNTIL = datetime(2026, 1, 1, 12, 30, tzinfo=UTC)
-WAITING = ServerReview(
+WAITING = HubReview(
     status="pending",
     groups=("stewards",),
     count=2,
@@ -24,11 +24,11 @@ WAITING = ServerReview(
     "review",
     [
         WAITING,
-        ServerReview(status="rejected", groups=("a", "b"), rejected_by="cleo", reason="no"),
-        ServerReview(status="approved"),
+        HubReview(status="rejected", groups=("a", "b"), rejected_by="cleo", reason="no"),
+        HubReview(status="approved"),
     ],
 )
-def test_what_is_written_is_read_again(review: ServerReview) -> None:
+def test_what_is_written_is_read_again(review: HubReview) -> None:
     assert review_in({REVIEW_KEY: review.to_json()}) == review
 
 
@@ -52,7 +52,7 @@ def test_of_what_strangers_send_only_short_texts_are_taken() -> None:
     assert review is not None
     assert (len(review.groups[0]), len(review.groups), review.count, review.approved_by) == (100, 18, 1, ())
     assert (review.expires_at, review.rejected_by, len(review.reason), review.url) == (None, "", 500, "")
-    assert review_from_json({"status": "pending", "expires_at": "soon", "groups": {}}) == ServerReview(status="pending")
+    assert review_from_json({"status": "pending", "expires_at": "soon", "groups": {}}) == HubReview(status="pending")
 
 
 @pytest.mark.parametrize(
@@ -62,25 +62,25 @@ def test_of_what_strangers_send_only_short_texts_are_taken() -> None:
             WAITING,
             (f"waiting for 2 members of stewards at {WAITING.url} until 2026-01-01 12:30 UTC; approved by bob so far"),
         ),
-        (ServerReview(status="pending"), "waiting for you"),
-        (ServerReview(status="approved", approved_by=("bob", "cleo")), "approved by bob and cleo"),
-        (ServerReview(status="approved"), "approved"),
-        (ServerReview(status="rejected", rejected_by="cleo", reason="no"), "rejected by cleo: no"),
-        (ServerReview(status="rejected"), "rejected"),
-        (ServerReview(status="expired", groups=("a", "b")), "expired while waiting for a member of a or b"),
+        (HubReview(status="pending"), "waiting for you"),
+        (HubReview(status="approved", approved_by=("bob", "cleo")), "approved by bob and cleo"),
+        (HubReview(status="approved"), "approved"),
+        (HubReview(status="rejected", rejected_by="cleo", reason="no"), "rejected by cleo: no"),
+        (HubReview(status="rejected"), "rejected"),
+        (HubReview(status="expired", groups=("a", "b")), "expired while waiting for a member of a or b"),
         (
-            ServerReview(status="expired", groups=("a",), count=2, approved_by=("bob",)),
+            HubReview(status="expired", groups=("a",), count=2, approved_by=("bob",)),
             "expired while waiting for 2 members of a; only bob approved it",
         ),
-        (ServerReview(status="cancelled"), "withdrawn before it was decided"),
+        (HubReview(status="cancelled"), "withdrawn before it was decided"),
     ],
 )
-def test_it_says_in_words_how_far_they_are(review: ServerReview, expected: str) -> None:
+def test_it_says_in_words_how_far_they_are(review: HubReview, expected: str) -> None:
     assert str(review) == expected
 
 
 def test_secrets_are_taken_out_of_each_text() -> None:
-    review = ServerReview(
+    review = HubReview(
         status="rejected", groups=("key",), approved_by=("key",), rejected_by="key", reason="key", url="key"
     )
     assert "key" not in str(review.redacted(lambda text: text.replace("key", "…")).to_json().values())

@@ -3,7 +3,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from jupyter_agentbox.core.hub_reviews import ServerReview
+from jupyter_agentbox.core.hub_reviews import HubReview
 from jupyter_agentbox.core.tools import (
     LONGEST_MESSAGE,
     MOST_MESSAGES,
@@ -120,7 +120,7 @@ def test_a_log_message_is_a_line_with_its_level_and_the_part_that_says_it() -> N
 
 
 def test_whom_a_server_asks_is_known_until_it_says_more_of_it() -> None:
-    waiting, allowed = ServerReview(status="pending"), ServerReview(status="approved")
+    waiting, allowed = HubReview(status="pending"), HubReview(status="approved")
     asked = Activity().with_progress(Progress(progress=0, review=waiting))
 
     assert asked.with_progress(Progress(progress=1)) == Activity(progress=Progress(progress=1), review=waiting)

@@ -251,11 +251,11 @@ def test_files_that_everybody_can_write_are_refused_and_readable_secrets_are_nam
     assert "can read the secret" in caplog.text
     assert "s3cret" not in caplog.text
     secret.chmod(0o602)
-    with pytest.raises(PolicyFileError, match="can write the file of the secret"):
+    with pytest.raises(PolicyFileError, match="can change the file of the secret"):
         read_policy_file(path, {})
     secret.chmod(0o600)
     path.chmod(0o646)
-    with pytest.raises(PolicyFileError, match="every user of this machine can write it"):
+    with pytest.raises(PolicyFileError, match="every user of this machine can change it"):
         read_policy_file(path, {})
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from jupyter_agentbox.core.hub_reviews import ServerReview
+from jupyter_agentbox.core.hub_reviews import HubReview
 from jupyter_agentbox.core.questions import QuestionAction, QuestionAnswer
 from jupyter_agentbox.core.tools import LogMessage, Progress
 
@@ -28,7 +28,7 @@ class Heard:
         self._news = asyncio.Event()
 
     @property
-    def reviews(self) -> list[ServerReview]:
+    def reviews(self) -> list[HubReview]:
         return [one.review for one in self.progress if one.review is not None]
 
     def progressed(self, progress: Progress) -> None:
@@ -46,7 +46,7 @@ class Heard:
             self._news.clear()
             await self._news.wait()
 
-    async def until(self, count: int) -> ServerReview:
+    async def until(self, count: int) -> HubReview:
         async with asyncio.timeout(TIMEOUT):
             while len(self.reviews) < count:
                 self._news.clear()

@@ -22,7 +22,7 @@ from tornado.httpclient import AsyncHTTPClient, HTTPRequest
 from tornado.websocket import WebSocketClientConnection, websocket_connect
 
 from jupyter_agentbox.testing import MockModelServer
-from tests.ports import kept_port
+from tests.ports import FRESH_PORTS, kept_port
 
 TIMEOUT = 60
 APPROVAL_EVENT = "https://events.jupyter-agentbox.org/approval/v1"
@@ -305,8 +305,7 @@ async def _start_server(root: Path, port: int, servers: Any, options: tuple[str,
         "--ip=127.0.0.1",
         f"--port={port}",
         f"--ServerApp.root_dir={root / 'work'}",
-        # A kernel whose port another process took starts again on other ports, which Jupyter's cache prevents.
-        "--KernelManager.cache_ports=False",
+        FRESH_PORTS,
         *options,
         env=environment,
         stdin=asyncio.subprocess.DEVNULL,

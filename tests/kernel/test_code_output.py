@@ -56,10 +56,11 @@ class Socket:
 
 
 def test_a_reply_is_sent_to_the_identity_that_the_kernel_passes_by_position() -> None:
-    session, socket = JupyterSession(key=b"key"), Socket()
+    session = JupyterSession(key=b"key")
+    socket: Any = Socket()
 
     with collected(session, "m1") as output:
-        session.send(socket, "debug_reply", {"success": True}, {"header": {"msg_id": "m0"}}, b"page", [b"buffer"])  # type: ignore[arg-type]
+        session.send(socket, "debug_reply", {"success": True}, {"header": {"msg_id": "m0"}}, b"page", [b"buffer"])
 
     assert (socket.sent[0][0], socket.sent[0][-1], output.text) == (b"page", b"buffer", "")
 

@@ -238,7 +238,7 @@ def test_server_of_a_project_does_not_take_the_python_name_of_the_users_own(proj
     project.write(git_hub=ENTRY, Git_Hub=ENTRY, db=ENTRY)
     loaded = LayeredConfiguration(ConfigurationFiles([tmp_path / "mcp.json"], {}), project.servers).load()
     assert server_names(loaded.servers) == {"git-hub": "git_hub", "db": "db"}
-    because = "is left out, because code calls it like the server `git-hub`: rename one of them"
+    because = "is left out, because code would call it by the name of the server `git-hub`: rename one of them"
     assert [problem.message for problem in loaded.problems] == [f"`git_hub` {because}", f"`Git_Hub` {because}"]
 
 

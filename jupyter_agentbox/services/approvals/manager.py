@@ -11,7 +11,7 @@ from datetime import datetime
 from jupyter_agentbox.background import in_background
 from jupyter_agentbox.core.approvals import ApprovalRequest, Lapse, OutcomeState, Status
 from jupyter_agentbox.core.calls import ToolCall
-from jupyter_agentbox.core.hub_reviews import ServerReview
+from jupyter_agentbox.core.hub_reviews import HubReview
 from jupyter_agentbox.core.policy import Effect, Evaluation
 from jupyter_agentbox.core.ports import Announcer, ApprovalPage, ApprovalQuery, ApprovalStore, Clock, Ids
 from jupyter_agentbox.core.tools import ToolDescription
@@ -292,7 +292,7 @@ class ApprovalManager:
         self.requests.forget(request_id)
 
     async def record(
-        self, request_id: str, state: OutcomeState, error: str = "", review: ServerReview | None = None
+        self, request_id: str, state: OutcomeState, error: str = "", review: HubReview | None = None
     ) -> ApprovalRequest:
         """Record the outcome of an approved call. Must not be cancelled halfway.
 
@@ -304,7 +304,7 @@ class ApprovalManager:
             How it ended.
         error : str
             Why it failed.
-        review : ServerReview, optional
+        review : HubReview, optional
             What its server says of the persons it asked; without it, what it said of them last is kept.
 
         Raises

@@ -14,11 +14,7 @@ from tornado import iostream, web
 
 from jupyter_agentbox.core.approvals import Answer, ApprovalRequest, OutcomeState, Status
 from jupyter_agentbox.core.audit_csv import csv_header, record_to_csv
-from jupyter_agentbox.core.audit_search import (
-    AuditPage,
-    AuditQuery,
-    record_to_json,
-)
+from jupyter_agentbox.core.audit_search import AuditPage, AuditQuery, record_to_json
 from jupyter_agentbox.core.times import json_time
 from jupyter_agentbox.services.handlers import AgentBoxHandler
 from jupyter_agentbox.services.json_answers import answer_text

@@ -11,7 +11,7 @@ from datetime import datetime
 
 from jupyter_agentbox.core.approvals import ApprovalRequest, Lapse, OutcomeState, Status, reason_for
 from jupyter_agentbox.core.calls import ToolCall, check_arguments, is_long
-from jupyter_agentbox.core.hub_reviews import ServerReview
+from jupyter_agentbox.core.hub_reviews import HubReview
 from jupyter_agentbox.core.policy import Evaluation, Layer
 from jupyter_agentbox.core.ports import ArgumentChecker, ToolCaller
 from jupyter_agentbox.core.reviewers import DecideWith, ReviewerKind, Via
@@ -274,12 +274,12 @@ class CallManager:
         return result
 
     def _finish(
-        self, request: ApprovalRequest, state: OutcomeState, error: str = "", review: ServerReview | None = None
+        self, request: ApprovalRequest, state: OutcomeState, error: str = "", review: HubReview | None = None
     ) -> None:
         self._questions.forget(request.id)
         self._approvals.record_meanwhile(self._record_end(request.id, state, error[:ERROR_TEXT_LIMIT], review))
 
-    async def _record_end(self, request_id: str, state: OutcomeState, error: str, review: ServerReview | None) -> None:
+    async def _record_end(self, request_id: str, state: OutcomeState, error: str, review: HubReview | None) -> None:
         """Record the end. The tool has run: an error of the store must not hide its result."""
         try:
             await self._approvals.record(request_id, state, error, review)

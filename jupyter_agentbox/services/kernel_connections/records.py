@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from jupyter_agentbox.core.approvals import ApprovalRequest, comment_for
 from jupyter_agentbox.core.calls import JsonObject
-from jupyter_agentbox.core.hub_reviews import ServerReview
+from jupyter_agentbox.core.hub_reviews import HubReview
 from jupyter_agentbox.core.times import json_time
 
 
-def record_of(request: ApprovalRequest, *, with_arguments: bool, review: ServerReview | None = None) -> JsonObject:
+def record_of(request: ApprovalRequest, *, with_arguments: bool, review: HubReview | None = None) -> JsonObject:
     """Return the saved line of a request.
 
     Parameters
@@ -17,7 +17,7 @@ def record_of(request: ApprovalRequest, *, with_arguments: bool, review: ServerR
         The decided request.
     with_arguments : bool
         Whether the notebook may contain the arguments, as requested and as run.
-    review : ServerReview, optional
+    review : HubReview, optional
         Whom the Hub service asked as well.
 
     Returns

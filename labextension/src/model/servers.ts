@@ -68,11 +68,7 @@ export class ServersModel implements IServersModel {
   }
 
   async run(name: string, action: ServerAction): Promise<void> {
-    try {
-      await this._source.runServer(name, action);
-    } finally {
-      await this.refresh();
-    }
+    await this._andRefresh(this._source.runServer(name, action));
   }
 
   listTools(name: string): Promise<IListedTool[] | null> {
@@ -124,37 +120,31 @@ export class ServersModel implements IServersModel {
     return this._source.listOtherServers();
   }
 
-  async beginSignIn(name: string): Promise<ISignInPage> {
-    try {
-      return await this._source.beginSignIn(name);
-    } finally {
-      await this.refresh(); // why the last one came to nothing is over
-    }
+  beginSignIn(name: string): Promise<ISignInPage> {
+    // The list no longer says why the last sign-in failed.
+    return this._andRefresh(this._source.beginSignIn(name));
   }
 
   cancelSignIn(name: string): Promise<void> {
     return this._source.cancelSignIn(name);
   }
 
-  async signOut(name: string): Promise<void> {
-    try {
-      await this._source.signOut(name);
-    } finally {
-      await this.refresh();
-    }
+  signOut(name: string): Promise<void> {
+    return this._andRefresh(this._source.signOut(name));
   }
 
-  async review(name: string): Promise<string> {
-    try {
-      return await this._source.reviewServer(name);
-    } finally {
-      await this.refresh();
-    }
+  review(name: string): Promise<string> {
+    return this._andRefresh(this._source.reviewServer(name));
   }
 
-  async distrust(name: string): Promise<void> {
+  distrust(name: string): Promise<void> {
+    return this._andRefresh(this._source.distrustServer(name));
+  }
+
+  /** Wait for a change and then for the list, even if the change failed. */
+  private async _andRefresh<T>(change: Promise<T>): Promise<T> {
     try {
-      await this._source.distrustServer(name);
+      return await change;
     } finally {
       await this.refresh();
     }

@@ -11,7 +11,7 @@ import pytest
 
 from jupyter_agentbox.core.approvals import Answer, ApprovalRequest, OutcomeState, Status
 from jupyter_agentbox.core.calls import JsonObject, Origin, ToolCall
-from jupyter_agentbox.core.hub_reviews import ServerReview
+from jupyter_agentbox.core.hub_reviews import HubReview
 from jupyter_agentbox.core.policy import Effect, Layer, Policy, Rule
 from jupyter_agentbox.core.ports import ApprovalQuery
 from jupyter_agentbox.core.tools import Progress, ToolDescription, ToolResult
@@ -56,7 +56,7 @@ class Asked:
         return await self._services.announcer.until(lambda request: request.status is Status.PENDING)
 
 
-ASKED = ServerReview(status="pending", groups=("stewards",), count=2)
+ASKED = HubReview(status="pending", groups=("stewards",), count=2)
 APPROVED = replace(ASKED, status="approved", approved_by=("bob", "cleo"))
 
 
@@ -651,7 +651,7 @@ async def test_an_end_that_cannot_be_kept_for_a_defect_is_logged_and_nobody_wait
 
 @pytest.mark.parametrize("result", [APPROVED, None])
 async def test_while_the_hub_asks_others_who_asked_is_shown_that_once_and_the_record_keeps_who_answered(
-    services: Services, result: ServerReview | None
+    services: Services, result: HubReview | None
 ) -> None:
     asked: list[str] = []
     is_at_hub, may_end = asyncio.Event(), asyncio.Event()

@@ -52,9 +52,11 @@ class SlowStore(MemoryApprovalStore):
     """A store that fails after a while, if it is told to."""
 
     may_go_on: asyncio.Event | None = None
+    is_asked = False
 
     async def replace_if(self, request: ApprovalRequest, **more: object) -> bool:
         if self.may_go_on is not None:
+            self.is_asked = True
             await self.may_go_on.wait()
             raise StorageError("no space left")
         return await super().replace_if(request, **more)  # type: ignore[arg-type]  # what was given
@@ -180,13 +182,13 @@ async def test_an_answer_that_cannot_be_kept_does_not_reach_the_server() -> None
 
 async def test_the_time_is_up_if_an_answer_cannot_be_kept_after_it() -> None:
     store = SlowStore()
-    services = Services(tools=Shop(), store=store, question_timeout=timedelta(seconds=0.05))
+    services = Services(tools=Shop(), store=store, question_timeout=timedelta(seconds=1))
     async with asking(services) as running:
         (question,) = services.questions.pending()
         store.may_go_on = asyncio.Event()
-        answering = asyncio.create_task(services.questions.answer(question.id, ACCEPT, {"count": 3}, reviewer=ADA))
-        await asyncio.sleep(0.1)
-        assert not running.done()
+        answering = asyncio.create_task(services.questions.answer(question.id, DECLINE, {}, reviewer=ADA))
+        await asyncio.sleep(1.1)  # the time is up, and the answer is still being stored
+        assert (store.is_asked, running.done()) == (True, False)
         store.may_go_on.set()
         with pytest.raises(StorageError):
             await answering

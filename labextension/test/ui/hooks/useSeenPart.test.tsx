@@ -1,34 +1,16 @@
-import { act, fireEvent, render, screen } from '@testing-library/react';
+import { fireEvent, render, screen } from '@testing-library/react';
 import React from 'react';
 
 import { useSeenPart } from '../../../src/ui/hooks/useSeenPart';
+import { addSizes, removeSizes, tellSizes } from '../../sizes';
 
 /** What a browser would measure of the box: it shows 100 of 400 pixels. */
 let view = 100;
 const CONTENT = 400;
 
-/** Tells that what it observes has another size, when the test says so. */
-class Sizes {
-  constructor(callback: ResizeObserverCallback) {
-    resize = () => {
-      act(() => {
-        callback([], this);
-      });
-    };
-  }
-
-  observe(): void {}
-
-  unobserve(): void {}
-
-  disconnect(): void {}
-}
-
-let resize: () => void;
-
 beforeEach(() => {
   view = 100;
-  window.ResizeObserver = Sizes;
+  addSizes();
   const { prototype } = Element;
   jest.spyOn(prototype, 'clientHeight', 'get').mockImplementation(() => view);
   jest
@@ -38,7 +20,7 @@ beforeEach(() => {
 
 afterEach(() => {
   jest.restoreAllMocks();
-  Reflect.deleteProperty(window, 'ResizeObserver');
+  removeSizes();
 });
 
 interface IBoxProps {
@@ -80,7 +62,7 @@ test('nothing of a hidden box is in view, until it is shown', () => {
   render(<Box />);
   expect(part()).toBe('0');
   view = 100;
-  resize();
+  tellSizes();
   expect(part()).toBe('0.25');
 });
 
@@ -89,7 +71,7 @@ test('a box that is open in a hidden tab is not in view either', () => {
   render(<Box isOpen />);
   expect(part()).toBe('0');
   view = 100;
-  resize();
+  tellSizes();
   expect(part()).toBe('1');
 });
 

@@ -1,45 +1,15 @@
-import { act, fireEvent, render, screen } from '@testing-library/react';
+import { fireEvent, render, screen } from '@testing-library/react';
 import React from 'react';
 
 import { ITEM_KEY, useWindow } from '../../../src/ui/hooks/useWindow';
+import { addSizes, removeSizes, tellSizes } from '../../sizes';
 
 /** What a browser would measure: a box of 500 pixels that scrolls, and items of 20. */
 const VIEW = 500;
 const ITEM = 20;
 
-/** Tells at once how large what it observes is, and again when the test says so. */
-class Sizes {
-  constructor(private readonly _callback: ResizeObserverCallback) {
-    all.push(this);
-  }
-
-  observe(target: Element): void {
-    this._targets.add(target);
-  }
-
-  unobserve(target: Element): void {
-    this._targets.delete(target);
-  }
-
-  disconnect(): void {
-    this._targets.clear();
-  }
-
-  tell(): void {
-    const entries = [...this._targets].map(target => ({ target }));
-    if (entries.length > 0) {
-      this._callback(entries as ResizeObserverEntry[], this);
-    }
-  }
-
-  private readonly _targets = new Set<Element>();
-}
-
-let all: Sizes[] = [];
-
 beforeEach(() => {
-  all = [];
-  window.ResizeObserver = Sizes;
+  addSizes();
   jest.spyOn(window, 'requestAnimationFrame').mockImplementation(callback => {
     callback(0);
     return 0;
@@ -56,7 +26,7 @@ beforeEach(() => {
 
 afterEach(() => {
   jest.restoreAllMocks();
-  Reflect.deleteProperty(window, 'ResizeObserver');
+  removeSizes();
 });
 
 interface IListProps {
@@ -103,19 +73,11 @@ function shown(): string[] {
   );
 }
 
-function measure(): void {
-  act(() => {
-    all.forEach(each => {
-      each.tell();
-    });
-  });
-}
-
 function scrollTo(top: number): void {
   const box = screen.getByTestId('box');
   box.scrollTop = top;
   fireEvent.scroll(box);
-  measure();
+  tellSizes();
 }
 
 /** How high everything in the list is together. */
@@ -134,7 +96,7 @@ test('a list of a hundred is there as a whole', () => {
 
 test('of a longer list there is what is in view or near it, and room for the rest', () => {
   render(<List keys={names(1000)} />);
-  measure();
+  tellSizes();
   expect(shown().slice(0, 40)).toEqual(names(40));
   scrollTo(500 * ITEM);
   expect(shown()).toEqual(expect.arrayContaining(names(40, 493)));
