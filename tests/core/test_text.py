@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from jupyter_agentbox.core.text import counted, did_you_mean, encodable, fenced, one_line, visible
+from jupyter_agentbox.core.text import counted, did_you_mean, encodable, fenced, one_line, unseen, visible
 
 
 @pytest.mark.parametrize(
@@ -37,6 +37,11 @@ def test_whatever_the_page_spells_out_is_spelled_out_here() -> None:
 
     assert len(listed) > 270
     assert [char for char in listed if visible(f"a{char}") != f"a<U+{ord(char):04X}>"] == []
+
+
+def test_what_cannot_be_seen_is_found_with_its_place_but_not_line_feeds_and_what_pictures_need() -> None:
+    assert list(unseen("a\u202eb\n\u2764\ufe0f \u200bc")) == [(1, "\u202e"), (7, "\u200b")]
+    assert list(unseen("plain text,\nin two lines")) == []
 
 
 def test_half_of_a_surrogate_pair_is_replaced_and_nothing_else() -> None:
