@@ -78,6 +78,8 @@ def _result(request: ApprovalRequest) -> str:
     decided = _DECIDED[request.status]
     if request.status is not Status.APPROVED or request.outcome is None:
         return decided
+    if request.has_not_run:
+        return f"{decided}, not run"
     seconds = seconds_of(request)
     words = [decided, _ENDED[request.outcome.state], f"{seconds:.1f} s" if seconds is not None else ""]
     return ", ".join(word for word in words if word)

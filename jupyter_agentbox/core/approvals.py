@@ -254,6 +254,11 @@ class ApprovalRequest:
             self.status is Status.APPROVED and self.outcome_state in (None, OutcomeState.RUNNING)
         )
 
+    @property
+    def has_not_run(self) -> bool:
+        """Whether the request was approved, but ended before its call ran, because its caller was gone."""
+        return self.outcome_state is OutcomeState.CANCELLED and self.outcome is not None and not self.outcome.started_at
+
     def is_over(self, now: datetime) -> bool:
         """Whether the request is pending and past its expiry time."""
         return self.status is Status.PENDING and self.expires_at is not None and now >= self.expires_at
@@ -399,6 +404,16 @@ class ApprovalRequest:
             review=review,
         )
         return self.with_outcome(ended)
+
+    def record_not_run(self, *, at: datetime) -> ApprovalRequest:
+        """Return the approved request as ended at this time without having run, because its caller was gone.
+
+        Raises
+        ------
+        InvalidTransitionError
+            If the call is not approved, or has ended.
+        """
+        return self.with_outcome(Outcome(state=OutcomeState.CANCELLED, finished_at=at))
 
     def running_if_approved(self, *, at: datetime) -> ApprovalRequest:
         """Return the request as running if it is approved, because its call starts at once."""

@@ -112,9 +112,8 @@ def span(time: timedelta) -> str:
 def status_of(request: ApprovalRequest, now: datetime) -> str:
     """Return a request's status as text, with the people it waits for."""
     if request.status.value != "pending":
-        outcome = request.outcome
         end = ENDS[request.status].removeprefix("was ").removeprefix("has ")
-        return end if outcome is None else f"{end}, {outcome.state.value}"
+        return f"{end}{_then(request)}"
     approvers = approvers_of(request)
     if approvers is None:
         return visible(f"waits for {asker_of(request)}")
@@ -122,6 +121,17 @@ def status_of(request: ApprovalRequest, now: datetime) -> str:
     others = sorted(deciding_groups(request, now) - {approvers.group})
     wanted = "1 approval" if left == 1 else f"{left} approvals"
     return visible(f"waits for {wanted} by {' or '.join((approvers.group, *others))}")
+
+
+def _then(request: ApprovalRequest) -> str:
+    """Return what happened after an approval, to follow a status; empty if there was none."""
+    if request.status is not Status.APPROVED:
+        return ""
+    if request.outcome is None:
+        return ", waits for its caller to come back"
+    if request.has_not_run:
+        return ", but did not run: its caller was gone"
+    return f", {request.outcome.state.value}"
 
 
 def _told_time(time: datetime) -> str:

@@ -209,12 +209,14 @@ def test_the_end_of_a_call_keeps_when_it_began_and_what_its_server_asked() -> No
     end = NOON + timedelta(seconds=2)
 
     failed = running.record(OutcomeState.FAILED, at=end, error="no such order")
-    never_ran = approved.record(OutcomeState.CANCELLED, at=end)
+    never_ran, cancelled = running.record_not_run(at=end), running.record(OutcomeState.CANCELLED, at=end)
 
     assert failed.outcome == Outcome(
         state=OutcomeState.FAILED, started_at=NOON, finished_at=end, error="no such order", questions=(a_question(),)
     )
+    assert never_ran.outcome == approved.record_not_run(at=end).outcome
     assert never_ran.outcome == Outcome(state=OutcomeState.CANCELLED, finished_at=end)
+    assert [one.has_not_run for one in (never_ran, cancelled, failed, approved)] == [True, False, False, False]
 
 
 def test_a_question_that_could_not_be_kept_is_taken_back_and_an_equal_one_stays() -> None:

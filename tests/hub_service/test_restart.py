@@ -183,13 +183,21 @@ async def test_a_call_that_was_allowed_while_its_caller_was_away_runs_when_they_
         service = await start()
         (request,) = await service.pending("bob")
         await service.decide(request, "bob")
-        assert (await service.json("api/requests", token="ada"))["own"][0]["outcome"]["state"] == "running"
+        (own,) = (await service.json("api/requests", token="ada"))["own"]
+        assert (own["status"], own["outcome"]) == ("approved", None)
+        page = (await service.get(session="ada")).body.decode()
+        assert "approved, waits for its caller to come back" in page
 
+        service = await start()  # and once more
+        (own,) = (await service.json("api/requests", token="ada"))["own"]
+        assert (own["status"], own["outcome"]) == ("approved", None)
         first = Stream(service, last=last)
         result = await first.result()
         second = Stream(service, last=last)
 
         assert not result["isError"]
+        (own,) = (await service.json("api/requests", token="ada"))["own"]
+        assert own["decision"]["decided_at"] < own["outcome"]["started_at"] <= own["outcome"]["finished_at"]
         told = await second.result()
         assert told["isError"]
         assert "its answer is not kept" in told["content"][0]["text"]
@@ -262,6 +270,11 @@ async def test_what_nobody_comes_back_for_after_a_restart_is_closed(tmp_path: Pa
         own = (await service.json("api/requests", token="ada"))["own"]
         ended = {(one["status"], (one["outcome"] or {}).get("state")) for one in own}
         assert ended == {("approved", "cancelled"), ("orphaned", None)}
+        (given_up,) = [one["outcome"] for one in own if one["outcome"] is not None]
+        assert (given_up["started_at"], given_up["finished_at"] is None) == (None, False)
+        page = (await service.get(session="ada")).body.decode()
+        assert "approved, but did not run: its caller was gone" in page
+        assert "agentbox_hub_calls_total{" not in (await service.get("metrics", token="eve")).body.decode()
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,7 @@ class AbandonedRequests:
     clock : Clock
         Source of the time.
     keeps : callable
-        Returns whether a pending request stays pending here until its caller returns.
+        Returns whether a request that has not run is kept here until its caller returns.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ class AbandonedRequests:
         self.looked = asyncio.Event()
 
     async def recover(self) -> None:
-        """Close, once, the requests of server processes that are gone: pending ones orphaned, running ones failed.
+        """Close or keep, once, the requests of server processes that are gone.
 
         Every read of the store waits for this, so that nobody sees a request for which nobody waits.
 
@@ -114,13 +114,15 @@ class AbandonedRequests:
 
     async def _close(self, request: ApprovalRequest) -> None:
         now = self._clock.now()
-        if request.status is not Status.PENDING:
+        if request.outcome is not None:
             error = "the Jupyter server stopped while the call was running; it may have had an effect"
             await self._requests.write(request, request.record(OutcomeState.FAILED, at=now, error=error))
         elif not request.is_over(now) and self.keeps(request):
             self._requests.keep(request)
-        else:
+        elif request.status is Status.PENDING:
             await self._requests.write(request, request.lapse(Lapse.KERNEL_LOST, at=now))
+        else:
+            await self._requests.write(request, request.record_not_run(at=now))
 
 
 def _has_failed(work: asyncio.Future[None]) -> bool:

@@ -73,7 +73,7 @@ class DecisionManager:
     async def decide(self, request_id: str, verdict: Verdict, *, reviewer: Reviewer) -> ApprovalRequest:
         """Apply a person's decision; on return, it is on disk.
 
-        An approved call is stored as running, because it starts at once.
+        An approved call is stored as running, because it starts at once, unless its caller is away.
 
         Raises
         ------
@@ -103,7 +103,7 @@ class DecisionManager:
             await self._recheck(decided)
         elif verdict.answer.allows:
             self._check_rules(decided)
-        decided = decided.running_if_approved(at=self._clock.now())
+        decided = self._requests.as_running(decided, at=self._clock.now())
         grant = await self._grants.give(decided, verdict.grant, trust_key=self._requests.trust_key(request_id))
         if grant is None or decided.decision is None:
             await self._requests.write(request, decided)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jupyter_agentbox.core.approvals import ApprovalRequest, OutcomeState, Status
+from jupyter_agentbox.core.approvals import ApprovalRequest, Status
 from jupyter_agentbox.exceptions import UnknownApprovalError
 
 from .manager import ApprovalManager
@@ -32,7 +32,7 @@ class KeptRequests:
         Returns
         -------
         ApprovalRequest
-            If kept: pending, or running because it was approved meanwhile. Otherwise as it ended.
+            If kept: pending, or approved but not run. Otherwise as it ended.
 
         Raises
         ------
@@ -68,16 +68,17 @@ class KeptRequests:
         try:
             if found.request.status is Status.PENDING:
                 await approvals.orphan_request(request_id)
-            if approvals.requests.running(request_id) is not None:
-                # It was approved, perhaps just now, and nobody will run it.
-                await approvals.record(request_id, OutcomeState.CANCELLED)
+            present = approvals.requests.get(request_id)
+            if present is not None and present.status is Status.APPROVED:  # perhaps just now, and nobody will run it
+                await approvals.record_not_run(request_id)
         finally:
             if request_id in approvals.requests:  # its end could not be stored; perhaps next time
                 found.is_kept = True
 
     def leave(self) -> frozenset[str]:
-        """Release the requests that another process can keep, still pending in the store, and return their ids."""
-        left = [one for one in self._approvals.requests.pending() if self._approvals.abandoned.keeps(one)]
+        """Release the requests that another process can keep, which have not run, and return their ids."""
+        waiting = [one.request for one in self._approvals.requests if one.request.outcome is None]
+        left = [one for one in waiting if self._approvals.abandoned.keeps(one)]
         for request in left:
             self._approvals.abandon(request.id)
         return frozenset(request.id for request in left)

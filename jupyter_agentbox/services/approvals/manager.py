@@ -163,7 +163,7 @@ class ApprovalManager:
         if request.status is Status.PENDING:
             withdrawn = request.lapse(Lapse.WITHDRAWN, at=now)
         else:
-            withdrawn = request.record(OutcomeState.CANCELLED, at=now)
+            withdrawn = request.record_not_run(at=now)
         try:
             # The store keeps the order: this is written after the request, or not at all.
             if await self.requests.try_write(request, withdrawn):
@@ -320,6 +320,39 @@ class ApprovalManager:
         changed = request.record(state, at=self._clock.now(), error=error, review=review)
         await self.requests.write_through(request, changed)
         return changed
+
+    async def start(self, request_id: str) -> ApprovalRequest:
+        """Record that an approved call begins to run, unless its approval recorded it. On return, it is on disk.
+
+        Raises
+        ------
+        InvalidTransitionError
+            If the call is not approved, or has ended.
+        UnknownApprovalError, StorageError
+        """
+        return await asyncio.shield(self._start(request_id))
+
+    async def _start(self, request_id: str) -> ApprovalRequest:
+        async with self.requests.turn(request_id):
+            request = await self.find(request_id)
+            if request.outcome is not None:
+                return request
+            running = request.record(OutcomeState.RUNNING, at=self._clock.now())
+            await self.requests.write_through(request, running)
+            return running
+
+    async def record_not_run(self, request_id: str) -> None:
+        """Record that an approved call did not run, because its caller was gone. Must not be cancelled halfway.
+
+        Raises
+        ------
+        InvalidTransitionError
+            If the call is not approved, or has ended.
+        UnknownApprovalError, StorageError
+        """
+        async with self.requests.turn(request_id):
+            request = await self.find(request_id)
+            await self.requests.write_through(request, request.record_not_run(at=self._clock.now()))
 
     def holds(self, request_id: str) -> bool:
         """Whether a request is open and owned by this process."""

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from datetime import datetime
 from weakref import WeakValueDictionary
 
 from jupyter_agentbox.core.approvals import ApprovalRequest, OutcomeState, Status
@@ -146,11 +147,17 @@ class OpenRequests:
         self._open[request.id] = OpenRequest(request=request, settled=settled, trust_key=trust_key)
 
     def keep(self, request: ApprovalRequest) -> None:
-        """Keep a request opened by another process pending here until its caller returns."""
-        self._pending[request.call.origin.kernel_id] += 1
+        """Keep a request opened by another process, pending or approved but not run, until its caller returns."""
+        if request.status is Status.PENDING:
+            self._pending[request.call.origin.kernel_id] += 1
         self.add(request)
         self._open[request.id].is_kept = True
         self._announcer.approval_changed(request)
+
+    def as_running(self, request: ApprovalRequest, *, at: datetime) -> ApprovalRequest:
+        """Return an approved request as running, because its call starts at once, unless its caller is away."""
+        found = self._open.get(request.id)
+        return request if found is not None and found.is_kept else request.running_if_approved(at=at)
 
     def turn(self, request_id: str) -> asyncio.Lock:
         """Return the lock that serialises changes of a pending request, so that none is overwritten."""

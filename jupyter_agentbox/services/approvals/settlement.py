@@ -100,7 +100,7 @@ class Settlement:
         await asyncio.shield(asyncio.gather(*[self._settle(request, decision) for request, decision in answers]))
 
     async def _settle(self, request: ApprovalRequest, decision: Decision) -> None:
-        decided = request.decide(decision).running_if_approved(at=decision.decided_at)
+        decided = self._requests.as_running(request.decide(decision), at=decision.decided_at)
         try:
             is_settled = await self._requests.try_write(request, decided)
         except StorageError:

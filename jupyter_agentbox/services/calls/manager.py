@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -119,8 +119,9 @@ class CallManager:
         """Run the call once, if it may run. Cancelling the task withdraws the request or cancels the tool.
 
         The call is stored as *running* before the tool runs, with the write that approves it (a rule's in `open`, a
-        person's in `decide`), which is never undone. That is why a call runs at most once. Its end is stored
-        afterwards, while the result is already being returned.
+        person's in `decide`), which is never undone. That is why a call runs at most once. If its caller was away when
+        it was approved, it is stored as running when the caller is back. Its end is stored afterwards, while the result
+        is already being returned.
 
         Parameters
         ----------
@@ -194,11 +195,11 @@ class CallManager:
     ) -> FinishedCall:
         """Wait for the decision, and run an approved call."""
         call = request.call
-        request = await self._settled(request, on_waiting)
+        request = await self._started(await self._settled(request, on_waiting))
         if request.outcome_state is not OutcomeState.RUNNING:
             raise _refusal(request)
         if not is_wanted():
-            self._finish(request, OutcomeState.CANCELLED)
+            self._keep_end(request.id, self._approvals.record_not_run(request.id))
             raise _nobody_there(call, request.id)
         on_running(request)
         return FinishedCall(request=request, result=await self._call_tool(request, tools, on_asked))
@@ -249,7 +250,17 @@ class CallManager:
         except InvalidTransitionError:
             # It was decided at the same moment. If it was approved, record that it will not run.
             with suppress(InvalidTransitionError):
-                await self._approvals.record(request_id, OutcomeState.CANCELLED)
+                await self._approvals.record_not_run(request_id)
+
+    async def _started(self, request: ApprovalRequest) -> ApprovalRequest:
+        """Store a call as running that was approved while its caller was away. Others are already stored so."""
+        if request.status is not Status.APPROVED or request.outcome is not None:
+            return request
+        try:
+            return await self._approvals.start(request.id)
+        except (asyncio.CancelledError, StorageError):
+            self._keep_end(request.id, self._approvals.record_not_run(request.id))
+            raise
 
     async def _call_tool(self, request: ApprovalRequest, tools: ToolCaller, on_asked: Notify) -> ToolResult:
         """Run the tool of a request that is stored as running, and record the outcome."""
@@ -277,12 +288,15 @@ class CallManager:
         self, request: ApprovalRequest, state: OutcomeState, error: str = "", review: HubReview | None = None
     ) -> None:
         self._questions.forget(request.id)
-        self._approvals.record_meanwhile(self._record_end(request.id, state, error[:ERROR_TEXT_LIMIT], review))
+        self._keep_end(request.id, self._approvals.record(request.id, state, error[:ERROR_TEXT_LIMIT], review))
 
-    async def _record_end(self, request_id: str, state: OutcomeState, error: str, review: HubReview | None) -> None:
-        """Record the end. The tool has run: an error of the store must not hide its result."""
+    def _keep_end(self, request_id: str, recording: Awaitable[object]) -> None:
+        self._approvals.record_meanwhile(self._record_end(request_id, recording))
+
+    async def _record_end(self, request_id: str, recording: Awaitable[object]) -> None:
+        """Record the end. The tool may have run: an error of the store must not hide its result."""
         try:
-            await self._approvals.record(request_id, state, error, review)
+            await recording
         except (StorageError, ApprovalError):
             log.exception("the outcome of request %s could not be stored", request_id)
             self._approvals.abandon(request_id)

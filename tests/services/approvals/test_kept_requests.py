@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import timedelta
 
 import pytest
 
 from jupyter_agentbox.core.approvals import Answer, ApprovalRequest, Lapse, OutcomeState, Status
+from jupyter_agentbox.core.calls import JsonObject, ToolCall
 from jupyter_agentbox.core.policy import Effect, Evaluation
 from jupyter_agentbox.core.reviewers import Reviewer, Via
 from jupyter_agentbox.core.tools import ToolDescription
@@ -19,9 +21,15 @@ TOOL = ToolDescription(name="delete_order")
 ASK = Evaluation(effect=Effect.ASK)
 
 
+async def deleted(call: ToolCall, _progressed: object) -> JsonObject:
+    """Answer in the tool's place."""
+    return {"deleted": call.arguments["id"]}
+
+
 async def a_kept_request(services: Services, number: int = 1) -> ApprovalRequest:
     """Return a request that waits here, and that a process opened which is gone."""
     approvals = services.approvals
+    services.tools.tools["shop.delete_order"] = deleted
     approvals.abandoned.keeps = lambda _: True
     request = await approvals.open(a_call(id=number), TOOL, ASK)
     approvals.abandon(request.id)
@@ -57,7 +65,89 @@ async def test_what_is_allowed_in_the_moment_when_it_is_given_up_is_not_left_as_
 
     stored = await services.stored(request.id)
     assert (stored.status, stored.outcome_state) == (Status.APPROVED, OutcomeState.CANCELLED)
+    assert stored.has_not_run
     assert not services.approvals.holds(request.id)
+
+
+async def test_what_is_allowed_while_its_caller_is_away_runs_from_the_moment_when_they_are_back(
+    services: Services,
+) -> None:
+    request = await a_kept_request(services)
+    await services.decide(request, Answer.ALLOW_ONCE)
+    stored = await services.stored(request.id)
+    assert (stored.status, stored.outcome) == (Status.APPROVED, None)
+    taken = await services.kept.take(request.id)
+    services.clock.advance(5)
+
+    await services.calls.resume(taken, on_waiting=lambda _: None, on_running=lambda _: None)
+
+    await services.approvals.recorded()
+    stored = await services.stored(request.id)
+    assert stored.outcome is not None
+    assert (stored.outcome_state, stored.outcome.started_at) == (OutcomeState.SUCCEEDED, services.clock.now())
+    assert stored.decision is not None
+    assert services.clock.now() - stored.decision.decided_at == timedelta(seconds=5)
+
+
+async def test_who_is_back_in_the_moment_of_the_decision_gets_the_call_run_once(services: Services) -> None:
+    request = await a_kept_request(services)
+    services.store.turns = 2
+
+    async def back() -> None:
+        await asyncio.sleep(0)
+        taken = await services.kept.take(request.id)
+        await services.calls.resume(taken, on_waiting=lambda _: None, on_running=lambda _: None)
+
+    await asyncio.gather(services.decide(request, Answer.ALLOW_ONCE), back())
+
+    await services.approvals.recorded()
+    assert len(services.tools.calls) == 1
+    assert (await services.stored(request.id)).outcome_state is OutcomeState.SUCCEEDED
+
+
+async def test_what_cannot_be_stored_as_running_does_not_run(services: Services) -> None:
+    request = await a_kept_request(services)
+    await services.decide(request, Answer.ALLOW_ONCE)
+    taken = await services.kept.take(request.id)
+    services.store.failure = StorageError("away for a moment")
+
+    with pytest.raises(StorageError):
+        await services.calls.resume(taken, on_waiting=lambda _: None, on_running=lambda _: None)
+
+    await services.approvals.recorded()
+    assert (len(services.tools.calls), services.approvals.holds(request.id)) == (0, False)
+
+
+async def test_who_leaves_while_the_start_is_being_stored_gets_nothing_run(services: Services) -> None:
+    request = await a_kept_request(services)
+    await services.decide(request, Answer.ALLOW_ONCE)
+    taken = await services.kept.take(request.id)
+    services.store.turns = 3
+    call = asyncio.create_task(services.calls.resume(taken, on_waiting=lambda _: None, on_running=lambda _: None))
+    await asyncio.sleep(0)
+
+    call.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await call
+
+    await services.approvals.recorded()
+    assert (len(services.tools.calls), (await services.stored(request.id)).has_not_run) == (0, True)
+
+
+@pytest.mark.parametrize("keeps", [True, False])
+async def test_what_was_allowed_while_its_caller_was_away_outlives_the_next_process_too(
+    services: Services, keeps: bool
+) -> None:
+    request = await a_kept_request(services)
+    await services.decide(request, Answer.ALLOW_ONCE)
+    assert services.kept.leave() == {request.id}
+    services.approvals.abandoned.keeps = lambda _: keeps
+    services.store.abandoned.append(request.id)
+
+    await services.approvals.abandoned.look()
+
+    stored = await services.stored(request.id)
+    assert (len(services.kept.all()), stored.outcome is None, stored.has_not_run) == (int(keeps), keeps, not keeps)
 
 
 async def test_what_cannot_be_given_up_for_now_is_given_up_later(services: Services) -> None:

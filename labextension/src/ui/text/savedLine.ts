@@ -2,7 +2,7 @@
  * The line that a notebook keeps of a request that is over, where the kernel could not write it. It is English in every
  * language, as the kernel's, and has only the arguments that the server allows a notebook to save.
  */
-import type { IApproval, IReviewer } from '../../api/protocol';
+import type { IApproval, IOutcome, IReviewer } from '../../api/protocol';
 import { qualifiedName } from '../../api/protocol';
 import { isMadeUp } from './reviewers';
 import { label } from './visibleText';
@@ -38,8 +38,7 @@ function endingOf(approval: IApproval): string | null {
         return null;
       }
       const edited = decision?.arguments ? `edited${replaced(approval)}, ` : '';
-      const failed = outcome.state === 'succeeded' ? '' : ', the tool failed';
-      return `${edited}allowed${who(approval)}${failed}`;
+      return `${edited}allowed${who(approval)}${howItEnded(outcome)}`;
     }
     case 'rejected': {
       const reason = label(decision?.reason ?? '', 400);
@@ -53,6 +52,16 @@ function endingOf(approval: IApproval): string | null {
     case 'orphaned':
       return 'the kernel or the server stopped before anybody decided; did not run';
   }
+}
+
+function howItEnded({ state, started_at }: IOutcome): string {
+  if (state === 'succeeded') {
+    return '';
+  }
+  if (state === 'failed') {
+    return ', the tool failed';
+  }
+  return started_at ? ', cancelled while it ran' : '; did not run';
 }
 
 function replaced({ saved }: IApproval): string {

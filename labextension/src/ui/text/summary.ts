@@ -147,13 +147,18 @@ function approvedSummary(
       );
     }
     case 'cancelled':
-      return then(
-        'neutral',
-        review?.status === 'pending'
-          ? trans.__('Cancelled while it was waiting for approval at the Hub.')
-          : trans.__('Cancelled while it ran.')
-      );
+      return then('neutral', describeEnd(approval, trans));
   }
+}
+
+/** How far a cancelled call came. */
+function describeEnd({ outcome }: IApproval, trans: TranslationBundle): string {
+  if (!outcome?.started_at) {
+    return trans.__('It did not run: the code no longer waited for it.');
+  }
+  return outcome.review?.status === 'pending'
+    ? trans.__('Cancelled while it was waiting for approval at the Hub.')
+    : trans.__('Cancelled while it ran.');
 }
 
 /** Code may have waited, for decisions about what it calls: then it was not at work all the time. */

@@ -4,7 +4,7 @@ import { allowed, approval } from '../../examples';
 
 const done = {
   state: 'succeeded' as const,
-  started_at: null,
+  started_at: '2026-01-01T00:01:00.000Z',
   finished_at: null,
   error: ''
 };
@@ -29,6 +29,14 @@ test('the line says what became of it, who decided and when, without arguments',
   );
   const failed = allowed({ outcome: { ...done, state: 'failed' } });
   expect(savedLine(failed)).toMatch(/^✗ .*, the tool failed$/);
+  const cancelled = { ...done, state: 'cancelled' } as const;
+  expect(savedLine(allowed({ outcome: cancelled }))).toMatch(
+    /^✗ .*, cancelled while it ran$/
+  );
+  const neverRan = { ...cancelled, started_at: null };
+  expect(savedLine(allowed({ outcome: neverRan }))).toMatch(
+    /^✗ .*; did not run$/
+  );
   expect(savedLine(approval({ status: 'expired' }))).toBe(
     '✗ shop.delete_order(…) — expired: nobody decided in time, did not run'
   );

@@ -113,6 +113,14 @@ test('what was rejected at the Hub did not fail, and says who rejected it', () =
   );
 });
 
+test('of a call that was allowed too late it does not say that it ran', () => {
+  const item = withOutcome('cancelled');
+  item.outcome = item.outcome && { ...item.outcome, started_at: null };
+  expect(textOf(item)).toBe(
+    'Allowed by ada. It did not run: the code no longer waited for it.'
+  );
+});
+
 test('says what the person wrote who allowed it', () => {
   const item = withOutcome('running');
   item.decision = item.decision && {
