@@ -37,7 +37,7 @@ class HubReview:
     expires_at : datetime or None
         Expiry time of a pending review; ``None`` if it does not expire or has ended.
     rejected_by : str
-        Name of whoever rejected it; empty if nobody did.
+        Name of whoever rejected it; empty if nobody did, or a rule of the Hub service.
     reason : str
         Reason of the rejection.
     url : str
@@ -66,7 +66,7 @@ class HubReview:
             case "approved":
                 return f"approved by {by}" if by else "approved"
             case "rejected":
-                return f"rejected{f' by {self.rejected_by}' if self.rejected_by else ''}{self._why}"
+                return f"rejected by {self.rejected_by or 'a rule'}{self._why}"
             case "expired":
                 return f"expired while waiting for {who}{f'; only {by} approved it' if by else ''}"
             case _:

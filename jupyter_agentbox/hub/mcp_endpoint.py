@@ -25,7 +25,13 @@ from jupyter_agentbox.core.approvals import ApprovalRequest
 from jupyter_agentbox.core.hub_reviews import REVIEW_KEY, HubReview
 from jupyter_agentbox.core.reported_origins import origin_in
 from jupyter_agentbox.core.tools import ToolDescription, ToolResult
-from jupyter_agentbox.exceptions import AgentBoxError, StorageError, TooManyRequestsError, UnknownApprovalError
+from jupyter_agentbox.exceptions import (
+    AgentBoxError,
+    StorageError,
+    ToolCallRejectedError,
+    TooManyRequestsError,
+    UnknownApprovalError,
+)
 from jupyter_agentbox.services.calls.manager import FinishedCall
 from jupyter_agentbox.services.json_answers import answer_text
 
@@ -228,7 +234,9 @@ class McpHandler(HubServiceHandler):
                 return
             if self.parts.calls.is_left(call.request_id):
                 return  # end the stream without an answer: the caller comes back to the next process
-            result = _with_review(await _outcome(call.task), await self._review_of(call))
+            result = await _outcome(call.task)
+            if (review := await self._review_of(call)) is not None:
+                result = _with_review(result, review)
             await self._send({"jsonrpc": "2.0", "id": call.message_id, "result": result})
         except StreamClosedError:
             self._open_calls.drop(call, self)
@@ -315,7 +323,7 @@ def failure(text: str) -> dict[str, Any]:
 
 
 def _with_review(result: dict[str, Any], review: HubReview | None) -> dict[str, Any]:
-    """Return a result with its review in `_meta`, in place of any review claimed by the tool's server."""
+    """Return a result with its review in `_meta`, in place of any that it has."""
     meta = {key: value for key, value in result.pop("_meta", {}).items() if key != REVIEW_KEY}
     if review is not None:
         meta[REVIEW_KEY] = review.to_json()
@@ -324,12 +332,15 @@ def _with_review(result: dict[str, Any], review: HubReview | None) -> dict[str, 
 
 async def _outcome(call: asyncio.Task[FinishedCall]) -> dict[str, Any]:
     try:
-        return result_to_json((await call).result)
+        return _with_review(result_to_json((await call).result), None)  # a tool's server has no say in reviews
     except asyncio.CancelledError:
         return {
             "content": [{"type": "text", "text": "the call was withdrawn before it finished"}],
             "isError": True,
         }
+    except ToolCallRejectedError as error:
+        # A rule rejected it. The review of a request that persons rejected replaces this one.
+        return _with_review(failure(str(error)), HubReview(status="rejected", reason=error.reason))
     except AgentBoxError as error:
         if isinstance(error, StorageError):
             log.warning("a call of a central tool failed: %s", error)

@@ -66,7 +66,7 @@ def test_of_what_strangers_send_only_short_texts_are_taken() -> None:
         (HubReview(status="approved", approved_by=("bob", "cleo")), "approved by bob and cleo"),
         (HubReview(status="approved"), "approved"),
         (HubReview(status="rejected", rejected_by="cleo", reason="no"), "rejected by cleo: no"),
-        (HubReview(status="rejected"), "rejected"),
+        (HubReview(status="rejected"), "rejected by a rule"),
         (HubReview(status="expired", groups=("a", "b")), "expired while waiting for a member of a or b"),
         (
             HubReview(status="expired", groups=("a",), count=2, approved_by=("bob",)),

@@ -91,6 +91,9 @@ async def test_a_rule_that_denies_says_why_and_runs_nothing(tmp_path: Path) -> N
 
         assert result.is_error
         assert "nobody drops tables" in result.text
+        assert result.review is not None
+        told = (result.review.status, result.review.rejected_by, result.review.reason)
+        assert told == ("rejected", "", "nobody drops tables")
         (own,) = (await service.json("api/requests", token="ada"))["own"]
         assert (own["status"], own["outcome"]) == ("rejected", None)
 

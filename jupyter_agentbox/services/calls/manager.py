@@ -147,7 +147,7 @@ class CallManager:
         ToolArgumentsError
             The arguments are invalid; nobody was asked.
         ToolCallRejectedError, ApprovalExpiredError, ApprovalCancelledError
-            It was not approved; it did not run.
+            It was not approved, here or at the Hub service; it did not run.
         ToolServerError, ToolCallInterruptedError
             It was approved but could not run, or was cut off.
         StorageError
@@ -282,6 +282,9 @@ class CallManager:
             raise
         state = OutcomeState.FAILED if result.is_error else OutcomeState.SUCCEEDED
         self._finish(request, state, result.text if result.is_error else "", result.review)
+        refusal = _refusal_at_hub(request.id, result)
+        if refusal is not None:
+            raise refusal
         return result
 
     def _finish(
@@ -341,6 +344,21 @@ def _refusal(request: ApprovalRequest) -> AgentBoxError:
     return ApprovalCancelledError(
         f"the request for `{name}` was withdrawn ({how}); it did not run", request_id=request.id
     )
+
+
+def _refusal_at_hub(request_id: str, result: ToolResult) -> AgentBoxError | None:
+    """Return the error of a call that the Hub service did not run; ``None`` if it ran."""
+    if not result.is_error or result.review is None:
+        return None
+    match result.review.status:
+        case Status.REJECTED.value:
+            return ToolCallRejectedError(result.text, request_id=request_id, reason=result.review.reason)
+        case Status.EXPIRED.value:
+            return ApprovalExpiredError(result.text, request_id=request_id)
+        case Status.CANCELLED.value | Status.ORPHANED.value:
+            return ApprovalCancelledError(result.text, request_id=request_id)
+        case _:
+            return None
 
 
 def _by(request: ApprovalRequest) -> str:

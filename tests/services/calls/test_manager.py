@@ -16,6 +16,7 @@ from jupyter_agentbox.core.policy import Effect, Layer, Policy, Rule
 from jupyter_agentbox.core.ports import ApprovalQuery
 from jupyter_agentbox.core.tools import Progress, ToolDescription, ToolResult
 from jupyter_agentbox.exceptions import (
+    AgentBoxError,
     ApprovalCancelledError,
     ApprovalExpiredError,
     InvalidTransitionError,
@@ -683,3 +684,44 @@ async def test_while_the_hub_asks_others_who_asked_is_shown_that_once_and_the_re
     outcome = (await services.stored(finished.request.id)).outcome
     assert outcome is not None
     assert outcome.review == APPROVED
+
+
+@pytest.mark.parametrize(
+    ("status", "error"),
+    [
+        ("rejected", ToolCallRejectedError),
+        ("expired", ApprovalExpiredError),
+        ("cancelled", ApprovalCancelledError),
+        ("orphaned", ApprovalCancelledError),
+    ],
+)
+async def test_what_the_hub_did_not_run_raises_what_a_decision_here_would(
+    services: Services, status: str, error: type[AgentBoxError]
+) -> None:
+    review = HubReview(status=status, reason="too broad")
+
+    async def query(*_: object) -> ToolResult:
+        return ToolResult(content=({"type": "text", "text": "it did not run"},), is_error=True, review=review)
+
+    services.tools.tools["shop.delete_order"] = query
+    services.policies.replace(Policy((Rule(server="shop", tool="*", effect=Effect.ALLOW),)))
+    with pytest.raises(error, match="it did not run") as raised:
+        await Asked(services).task
+
+    await services.approvals.recorded()
+    assert raised.value.request_id is not None
+    request = await services.stored(raised.value.request_id)
+    assert request.outcome is not None
+    assert (request.outcome_state, request.outcome.review) == (OutcomeState.FAILED, review)
+    if isinstance(raised.value, ToolCallRejectedError):
+        assert raised.value.reason == "too broad"
+
+
+async def test_a_tool_that_failed_after_the_hub_allowed_it_is_no_refusal(services: Services) -> None:
+    async def query(*_: object) -> ToolResult:
+        return ToolResult(is_error=True, review=APPROVED)
+
+    services.tools.tools["shop.delete_order"] = query
+    services.policies.replace(Policy((Rule(server="shop", tool="*", effect=Effect.ALLOW),)))
+
+    assert (await Asked(services).task).result.is_error

@@ -74,7 +74,7 @@ function rejection(
   nameOf: NameOf,
   trans: TranslationBundle
 ): string {
-  const by = name === null ? trans.__('somebody') : nameOf(person(name));
+  const by = name === null ? trans.__('a rule') : nameOf(person(name));
   const why = label(reason, 200);
   return why
     ? trans.__('Rejected at the Hub by %1: %2', by, why)

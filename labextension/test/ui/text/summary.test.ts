@@ -97,7 +97,7 @@ test('what was rejected at the Hub did not fail, and says who rejected it', () =
     'Allowed by ada. Rejected at the Hub by c\u202e: too broad'
   );
   expect(reviewed('failed', { ...rejected, rejected_by: null }, 'no')).toBe(
-    'Allowed by ada. Rejected at the Hub by somebody. The tool did not run.'
+    'Allowed by ada. Rejected at the Hub by a rule. The tool did not run.'
   );
   expect(reviewed('failed', { status: 'expired' }, 'no')).toBe(
     'Allowed by ada. Too few people answered at the Hub in time. The tool did not run.'
