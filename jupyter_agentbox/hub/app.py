@@ -48,6 +48,7 @@ from .logs import log_as_json
 from .mcp_endpoint import McpHandler
 from .pages import RequestPageHandler
 from .policy_file import PolicyFile, PolicyFileError, read_policy_file
+from .policy_notes import notes_of
 from .policy_signing import PolicySigner, read_key, version_of
 from .report_handlers import GapsHandler, ReportsHandler
 from .standby import Front, make_standby_application
@@ -182,13 +183,17 @@ class HubService(Application):
             policy = self._read_policy()
         except (TraitError, ValueError, OSError) as error:
             return _fail(error)
+        notes = notes_of(policy, os.environ, timeout=self.approval_timeout)
         if self.check_config:
+            sys.stderr.writelines(visible(f"note: {note}\n") for note in notes)
             rules = _count(len(policy.policy.rules), "rule")
             servers = _count(len(policy.servers), "central server")
             local = "" if policy.local is None else ", a policy for users' own tools"
             sys.stdout.write(visible(f"{policy.path}: {rules}, {servers}{local}; nothing is wrong\n"))
             return OK
         log_as_json(cast("int | str", self.log_level))
+        for note in notes:
+            log.warning("%s", note)
         try:
             hub_auth = self._hub_auth()
             with kept_short():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -212,6 +213,42 @@ def test_the_command_checks_a_policy_and_ends(tmp_path: Path, capsys: pytest.Cap
     path.write_text('{"rule": []}')
     assert main(["--policy", str(path), "--check-config"]) == 2
     assert f"{path}:1:2: unknown key `rule`: did you mean `rules`?" in capsys.readouterr().err
+
+
+def test_the_command_notes_what_is_probably_not_meant(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "policy.json"
+    escalation = {"group": "leads", "after": 600}
+    rules = [
+        {"effect": "allow", "server": "warehose", "tool": "*"},
+        {"effect": "ask", "server": "ware*", "tool": "*", "approvers": {"group": "g", "escalation": escalation}},
+        {"effect": "ask", "server": "files", "tool": "*", "approvers": {"group": "g", "escalation": escalation}},
+    ]
+    rules[2]["timeout"] = 600
+    servers = {
+        "warehouse": {"command": "no-such-program"},
+        "files": {"command": sys.executable},
+        "mail": {"command": "no-such-mail-of-${HUB_USER}"},
+    }
+    (tmp_path / "key").write_text("\n")
+    (tmp_path / "key").chmod(0o600)
+    policy = {"rules": rules, "mcpServers": servers, "secrets": {"KEY": "key"}}
+    path.write_text(json.dumps(policy, indent=1))
+
+    assert main(["--policy", str(path), "--check-config"]) == 0
+
+    told = capsys.readouterr()
+    assert told.out.endswith("3 rules, 3 central servers; nothing is wrong\n")
+    line = {rule["server"]: path.read_text().partition(f'"{rule["server"]}"')[0].count("\n") for rule in rules}
+    expected = {
+        f"{path}:{line['warehose'] - 1}: no central server matches `warehose`. Did you mean `warehouse`?",
+        (
+            f"{path}:{line['files'] - 1}: the group `leads` is never asked: it may decide after 600 seconds,"
+            " but the request expires after 600 seconds"
+        ),
+        f"{path}: the file of the secret `KEY` is empty",
+        f"{path}: the server `warehouse` cannot start: there is no program `no-such-program` in the service's PATH",
+    }
+    assert {one.removeprefix("note: ") for one in told.err.splitlines()} == expected
 
 
 @pytest.mark.parametrize(

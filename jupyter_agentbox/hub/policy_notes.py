@@ -1,0 +1,59 @@
+"""What a policy file says that can be used, but is probably not what the administrator meant."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable, Mapping
+
+from jupyter_agentbox.core.globs import matcher_of
+from jupyter_agentbox.core.policy import Rule
+from jupyter_agentbox.core.text import did_you_mean, one_line
+from jupyter_agentbox.mcp_client.configuration import StdioServer
+
+from .policy_file import PolicyFile
+
+
+def notes_of(policy: PolicyFile, environment: Mapping[str, str], *, timeout: float) -> list[str]:
+    """Return a note for each part of a policy file that seems to be a mistake, as ``FILE:LINE: note``.
+
+    Parameters
+    ----------
+    policy : PolicyFile
+        The file.
+    environment : mapping
+        The service's environment.
+    timeout : float
+        How long a request waits if its rule does not say, in seconds.
+    """
+    rules = policy.policy.rules
+    found = [
+        *(f"{rule.file}:{rule.line}: {note}" for rule in rules for note in _of_rule(rule, policy, timeout)),
+        *(f"{policy.path}: {note}" for note in _of_secrets(policy)),
+        *(f"{policy.path}: {note}" for note in _of_servers(policy, environment)),
+    ]
+    return [one_line(note, 500) for note in found]
+
+
+def _of_rule(rule: Rule, policy: PolicyFile, timeout: float) -> Iterable[str]:
+    matches = matcher_of(rule.server)
+    if not any(map(matches, policy.servers)):
+        yield f"no central server matches `{rule.server}`{did_you_mean(rule.server, policy.servers)}"
+    escalation = rule.approvers.escalation if rule.approvers is not None else None
+    waits = timeout if rule.timeout is None else rule.timeout
+    if escalation is not None and escalation.after >= waits:
+        yield (
+            f"the group `{escalation.group}` is never asked: it may decide after {escalation.after:g} seconds, but the"
+            f" request expires after {waits:g} seconds"
+        )
+
+
+def _of_secrets(policy: PolicyFile) -> Iterable[str]:
+    return (f"the file of the secret `{name}` is empty" for name, value in policy.secrets.items() if not value)
+
+
+def _of_servers(policy: PolicyFile, environment: Mapping[str, str]) -> Iterable[str]:
+    """Note commands that do not exist, except of servers whose entry depends on the user."""
+    for name, server in policy.servers_for(environment).servers.items():
+        path = environment.get("PATH")
+        if isinstance(server, StdioServer) and not shutil.which(server.command, path=server.env.get("PATH", path)):
+            yield f"the server `{name}` cannot start: there is no program `{server.command}` in the service's PATH"
