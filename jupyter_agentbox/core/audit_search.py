@@ -108,10 +108,12 @@ def _plain(arguments: Mapping[str, JsonValue]) -> str:
 
 
 def decided_by(request: ApprovalRequest) -> str:
-    """Return who or what decided, for people; empty if undecided."""
-    if request.decision is not None:
-        rule = request.decision.rule
-        return f"{'' if rule is None else f'rule {rule} of '}{request.decision.reviewer.in_words}"
+    """Return who or what decided, for people; empty if undecided. One rejection is enough; all approvals count."""
+    decision = request.decision
+    if decision is not None:
+        approvals = request.votes if decision.answer.allows else ()
+        who = " and ".join(one.reviewer.in_words for one in (*approvals, decision))
+        return who if decision.rule is None else f"rule {decision.rule} of {who}"
     if request.evaluation.grant is not None:
         return request.evaluation.grant.granter.in_words
     if request.status in (Status.APPROVED, Status.REJECTED):

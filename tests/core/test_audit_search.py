@@ -29,6 +29,16 @@ def test_what_a_rule_decided_names_it_and_what_lapsed_names_nobody() -> None:
     assert decided_by(a_request().lapse(Lapse.TIMED_OUT)) == ""
 
 
+def test_all_who_approved_a_call_are_named_and_of_a_rejected_one_who_rejected_it() -> None:
+    request = a_request()
+    bob, cleo = (Reviewer(name=name, via=Via.BROWSER) for name in ("bob", "cleo"))
+    endorsed = request.endorse(a_decision(request, reviewer=bob))
+
+    assert decided_by(endorsed) == ""
+    assert decided_by(endorsed.decide(a_decision(request, reviewer=cleo))) == "bob and cleo"
+    assert decided_by(endorsed.decide(a_decision(request, Answer.REJECT_ONCE, reviewer=cleo))) == "cleo"
+
+
 def test_what_a_grant_decided_names_who_gave_it_and_the_record_has_the_grant() -> None:
     use = GrantUse(id="g1", scope=Scope.KERNEL, granter=Reviewer(name="ada", via=Via.BROWSER), granted_at=NOON)
     request = a_request(evaluation=Evaluation(effect=Effect.DENY, grant=use))
