@@ -105,7 +105,7 @@ class ServerMetrics:
             self._waits.observe(max(0.0, (ended - request.created_at).total_seconds()))
 
     def _count_end(self, request: ApprovalRequest) -> None:
-        if request.outcome is None or request.outcome.finished_at is None:
+        if request.outcome is None or request.outcome.finished_at is None or request.has_not_run:
             return
         self._calls.labels(request.outcome.state.value).inc()
         seconds = seconds_of(request)

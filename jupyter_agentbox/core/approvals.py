@@ -256,8 +256,11 @@ class ApprovalRequest:
 
     @property
     def has_not_run(self) -> bool:
-        """Whether the request was approved, but ended before its call ran, because its caller was gone."""
-        return self.outcome_state is OutcomeState.CANCELLED and self.outcome is not None and not self.outcome.started_at
+        """Whether the approved call did not run: its caller was gone, the rules changed, or the Hub service refused."""
+        outcome = self.outcome
+        if outcome is None or outcome.state is not OutcomeState.FAILED:
+            return outcome is not None and outcome.state is OutcomeState.CANCELLED and outcome.started_at is None
+        return outcome.review is not None and outcome.review.is_refusal
 
     def is_over(self, now: datetime) -> bool:
         """Whether the request is pending and past its expiry time."""
@@ -406,7 +409,7 @@ class ApprovalRequest:
         return self.with_outcome(ended)
 
     def record_not_run(self, *, at: datetime) -> ApprovalRequest:
-        """Return the approved request as ended at this time without having run, because its caller was gone.
+        """Return the approved request as ended at this time without having run.
 
         Raises
         ------

@@ -94,8 +94,9 @@ def _searched(request: ApprovalRequest) -> str:
     parts.append(_plain(call.arguments) if call.omitted is None else call.omitted.head)
     if rule is not None:
         parts += [str(rule), rule.reason]
+    for one in (*request.votes, *([decision] if decision is not None else [])):
+        parts += [one.reason, one.reviewer.name, one.reviewer.display_name]
     if decision is not None:
-        parts += [decision.reason, decision.reviewer.name, decision.reviewer.display_name]
         parts += [_plain(decision.arguments)] if decision.arguments is not None else []
     if request.outcome is not None:
         parts.append(request.outcome.error)
@@ -112,7 +113,8 @@ def decided_by(request: ApprovalRequest) -> str:
     decision = request.decision
     if decision is not None:
         approvals = request.votes if decision.answer.allows else ()
-        who = " and ".join(one.reviewer.in_words for one in (*approvals, decision))
+        names = [one.reviewer.in_words for one in approvals]
+        who = f"{', '.join(names)} and {decision.reviewer.in_words}" if names else decision.reviewer.in_words
         return who if decision.rule is None else f"rule {decision.rule} of {who}"
     if request.evaluation.grant is not None:
         return request.evaluation.grant.granter.in_words

@@ -70,11 +70,16 @@ class HubReview:
             case "expired":
                 return f"expired while waiting for {who}{f'; only {by} approved it' if by else ''}"
             case _:
-                return "withdrawn before it was decided"
+                return f"withdrawn after {by} approved it" if by else "withdrawn before it was decided"
 
     @property
     def _why(self) -> str:
         return f": {self.reason}" if self.reason else ""
+
+    @property
+    def is_refusal(self) -> bool:
+        """Whether the tool did not run, and will not."""
+        return self.status not in ("pending", "approved")
 
     def to_json(self) -> JsonObject:
         """Return the review as JSON, for MCP, the store and the REST API."""

@@ -189,7 +189,8 @@ class HubService(Application):
             rules = _count(len(policy.policy.rules), "rule")
             servers = _count(len(policy.servers), "central server")
             local = "" if policy.local is None else ", a policy for users' own tools"
-            sys.stdout.write(visible(f"{policy.path}: {rules}, {servers}{local}; nothing is wrong\n"))
+            verdict = f"no errors, {_count(len(notes), 'note')}" if notes else "nothing is wrong"
+            sys.stdout.write(visible(f"{policy.path}: {rules}, {servers}{local}; {verdict}\n"))
             return OK
         log_as_json(cast("int | str", self.log_level))
         for note in notes:

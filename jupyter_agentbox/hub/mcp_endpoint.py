@@ -32,7 +32,6 @@ from jupyter_agentbox.exceptions import (
     TooManyRequestsError,
     UnknownApprovalError,
 )
-from jupyter_agentbox.services.calls.manager import FinishedCall
 from jupyter_agentbox.services.json_answers import answer_text
 
 from .handlers import HubServiceHandler, told_of
@@ -234,7 +233,7 @@ class McpHandler(HubServiceHandler):
                 return
             if self.parts.calls.is_left(call.request_id):
                 return  # end the stream without an answer: the caller comes back to the next process
-            result = await _outcome(call.task)
+            result = await _outcome(call)
             if (review := await self._review_of(call)) is not None:
                 result = _with_review(result, review)
             await self._send({"jsonrpc": "2.0", "id": call.message_id, "result": result})
@@ -330,17 +329,17 @@ def _with_review(result: dict[str, Any], review: HubReview | None) -> dict[str, 
     return {**result, "_meta": meta} if meta else result
 
 
-async def _outcome(call: asyncio.Task[FinishedCall]) -> dict[str, Any]:
+async def _outcome(call: OpenCall) -> dict[str, Any]:
     try:
-        return _with_review(result_to_json((await call).result), None)  # a tool's server has no say in reviews
+        return _with_review(result_to_json((await call.task).result), None)  # a tool's server has no say in reviews
     except asyncio.CancelledError:
         return {
             "content": [{"type": "text", "text": "the call was withdrawn before it finished"}],
             "isError": True,
         }
     except ToolCallRejectedError as error:
-        # A rule rejected it. The review of a request that persons rejected replaces this one.
-        return _with_review(failure(str(error)), HubReview(status="rejected", reason=error.reason))
+        by_rule = None if call.request_id else HubReview(status="rejected", reason=error.reason)
+        return _with_review(failure(str(error)), by_rule)
     except AgentBoxError as error:
         if isinstance(error, StorageError):
             log.warning("a call of a central tool failed: %s", error)

@@ -70,7 +70,7 @@ class Metrics:
         return generate_latest(self.registry)
 
     def take_over(self, request: ApprovalRequest) -> None:
-        """Add a waiting request that an earlier process of this service has counted already."""
+        """Add a request that has not run and that an earlier process of this service has counted already."""
         self._open[request.id] = request
 
     def approval_changed(self, request: ApprovalRequest) -> None:

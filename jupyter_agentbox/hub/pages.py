@@ -128,9 +128,9 @@ def _then(request: ApprovalRequest) -> str:
     if request.status is not Status.APPROVED:
         return ""
     if request.outcome is None:
-        return ", waits for its caller to come back"
+        return ", not run yet"
     if request.has_not_run:
-        return ", but did not run: its caller was gone"
+        return ", but did not run"
     return f", {request.outcome.state.value}"
 
 

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 
 from jupyter_agentbox.core.globs import matcher_of
 from jupyter_agentbox.core.policy import Rule
 from jupyter_agentbox.core.text import did_you_mean, one_line
 from jupyter_agentbox.mcp_client.configuration import StdioServer
+from jupyter_agentbox.mcp_client.connections import program
 
 from .policy_file import PolicyFile
 
 
 def notes_of(policy: PolicyFile, environment: Mapping[str, str], *, timeout: float) -> list[str]:
-    """Return a note for each part of a policy file that seems to be a mistake, as ``FILE:LINE: note``.
+    """Return a note for each part of a policy file that seems to be a mistake, with the file and, for rules, the line.
 
     Parameters
     ----------
@@ -35,8 +37,7 @@ def notes_of(policy: PolicyFile, environment: Mapping[str, str], *, timeout: flo
 
 
 def _of_rule(rule: Rule, policy: PolicyFile, timeout: float) -> Iterable[str]:
-    matches = matcher_of(rule.server)
-    if not any(map(matches, policy.servers)):
+    if rule.server != "*" and not any(map(matcher_of(rule.server), policy.servers)):
         yield f"no central server matches `{rule.server}`{did_you_mean(rule.server, policy.servers)}"
     escalation = rule.approvers.escalation if rule.approvers is not None else None
     waits = timeout if rule.timeout is None else rule.timeout
@@ -52,8 +53,13 @@ def _of_secrets(policy: PolicyFile) -> Iterable[str]:
 
 
 def _of_servers(policy: PolicyFile, environment: Mapping[str, str]) -> Iterable[str]:
-    """Note commands that do not exist, except of servers whose entry depends on the user."""
+    """Note programs that do not exist, except of servers whose entry depends on the user."""
     for name, server in policy.servers_for(environment).servers.items():
-        path = environment.get("PATH")
-        if isinstance(server, StdioServer) and not shutil.which(server.command, path=server.env.get("PATH", path)):
-            yield f"the server `{name}` cannot start: there is no program `{server.command}` in the service's PATH"
+        if isinstance(server, StdioServer):
+            command, place = program(server), f" in this PATH: {environment.get('PATH', '')}"
+            if "PATH" in server.env:
+                place = " in the PATH of its entry"
+            if "/" in command:
+                command, place = str(Path(server.cwd or "", command)), ""
+            if not shutil.which(command, path=server.env.get("PATH", environment.get("PATH"))):
+                yield f"the server `{name}` cannot start: there is no program `{command}`{place}"

@@ -142,7 +142,7 @@ def server_review(request: ApprovalRequest, now: datetime, url: str) -> HubRevie
         approved_by.append(decision.reviewer.name)
     is_rejected = decision is not None and not decision.answer.allows
     return HubReview(
-        status=status.value,
+        status=Status.CANCELLED.value if request.has_not_run else status.value,
         groups=tuple(sorted(deciding_groups(request, now))),
         count=1 if approvers is None else approvers.count,
         approved_by=tuple(approved_by),

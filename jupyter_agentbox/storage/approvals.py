@@ -288,8 +288,9 @@ class SqlApprovalStore(SqlStore):
                 self._close_arguments(connection, request)
             return True
 
+        is_start = outcome is None and request.outcome_state is OutcomeState.RUNNING
         is_end = status is Status.APPROVED and not request.is_open  # the result is on its way; the next call may follow
-        written = await self._committer.run(job, write=True, durable=is_decision, patient=is_end)
+        written = await self._committer.run(job, write=True, durable=is_decision or is_start, patient=is_end)
         if not request.is_open:
             self._asked.pop(request.id, None)
         return written

@@ -18,6 +18,7 @@ from jupyter_agentbox.core.approvals import (
     comment_for,
     reason_for,
 )
+from jupyter_agentbox.core.hub_reviews import HubReview
 from jupyter_agentbox.core.policy import Effect, Evaluation, Rule
 from jupyter_agentbox.core.questions import QuestionAction, QuestionMode, QuestionRecord
 from jupyter_agentbox.exceptions import InvalidDecisionError, InvalidTransitionError, StaleDigestError
@@ -217,6 +218,16 @@ def test_the_end_of_a_call_keeps_when_it_began_and_what_its_server_asked() -> No
     assert never_ran.outcome == approved.record_not_run(at=end).outcome
     assert never_ran.outcome == Outcome(state=OutcomeState.CANCELLED, finished_at=end)
     assert [one.has_not_run for one in (never_ran, cancelled, failed, approved)] == [True, False, False, False]
+
+
+@pytest.mark.parametrize(("status", "is_refusal"), [("approved", False), ("pending", False), ("rejected", True)])
+def test_what_the_hub_refused_did_not_run_here(status: str, is_refusal: bool) -> None:
+    waiting = a_request()
+    running = waiting.decide(a_decision(waiting)).running_if_approved(at=NOON)
+
+    failed = running.record(OutcomeState.FAILED, at=NOON, review=HubReview(status=status))
+
+    assert failed.has_not_run is is_refusal
 
 
 def test_a_question_that_could_not_be_kept_is_taken_back_and_an_equal_one_stays() -> None:

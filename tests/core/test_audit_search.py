@@ -35,7 +35,9 @@ def test_all_who_approved_a_call_are_named_and_of_a_rejected_one_who_rejected_it
     endorsed = request.endorse(a_decision(request, reviewer=bob))
 
     assert decided_by(endorsed) == ""
-    assert decided_by(endorsed.decide(a_decision(request, reviewer=cleo))) == "bob and cleo"
+    decided = endorsed.decide(a_decision(request, reviewer=cleo))
+    assert decided_by(decided) == "bob and cleo"
+    assert [has_words(decided, [word]) for word in ("bob", "cleo", "dan")] == [True, True, False]
     assert decided_by(endorsed.decide(a_decision(request, Answer.REJECT_ONCE, reviewer=cleo))) == "cleo"
 
 

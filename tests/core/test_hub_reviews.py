@@ -73,6 +73,7 @@ def test_of_what_strangers_send_only_short_texts_are_taken() -> None:
             "expired while waiting for 2 members of a; only bob approved it",
         ),
         (HubReview(status="cancelled"), "withdrawn before it was decided"),
+        (HubReview(status="cancelled", approved_by=("bob",)), "withdrawn after bob approved it"),
     ],
 )
 def test_it_says_in_words_how_far_they_are(review: HubReview, expected: str) -> None:

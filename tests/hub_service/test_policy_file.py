@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -206,7 +205,7 @@ def test_the_schema_has_the_names_and_bounds_of_the_code(tmp_path: Path) -> None
 
 def test_the_command_checks_a_policy_and_ends(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "policy.json"
-    path.write_text(json.dumps({"rules": [RULE], "mcpServers": {"warehouse": {"command": "x"}}}))
+    path.write_text(json.dumps({"rules": [RULE], "mcpServers": {"warehouse": {"command": "python"}}}))
 
     assert main(["--policy", str(path), "--check-config"]) == 0
     assert capsys.readouterr().out == f"{path}: 1 rule, 1 central server; nothing is wrong\n"
@@ -215,18 +214,28 @@ def test_the_command_checks_a_policy_and_ends(tmp_path: Path, capsys: pytest.Cap
     assert f"{path}:1:2: unknown key `rule`: did you mean `rules`?" in capsys.readouterr().err
 
 
-def test_the_command_notes_what_is_probably_not_meant(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_notes_what_is_probably_not_meant(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "/usr/bin")
     path = tmp_path / "policy.json"
     escalation = {"group": "leads", "after": 600}
-    rules = [
+    rules: list[dict[str, Any]] = [
         {"effect": "allow", "server": "warehose", "tool": "*"},
         {"effect": "ask", "server": "ware*", "tool": "*", "approvers": {"group": "g", "escalation": escalation}},
         {"effect": "ask", "server": "files", "tool": "*", "approvers": {"group": "g", "escalation": escalation}},
+        {"effect": "deny", "server": "*", "tool": "*"},
     ]
     rules[2]["timeout"] = 600
+    (tmp_path / "run.sh").write_text("#!/bin/sh\n")
+    (tmp_path / "run.sh").chmod(0o755)
     servers = {
         "warehouse": {"command": "no-such-program"},
-        "files": {"command": sys.executable},
+        "files": {"command": "./run.sh", "cwd": str(tmp_path)},
+        "gone": {"command": "/no/such/program"},
+        "here": {"command": "./no.sh", "cwd": str(tmp_path), "env": {"PATH": "/bin"}},
+        "other": {"command": "no-such-program", "env": {"PATH": "/bin"}},
+        "ours": {"command": "python"},
         "mail": {"command": "no-such-mail-of-${HUB_USER}"},
     }
     (tmp_path / "key").write_text("\n")
@@ -237,7 +246,7 @@ def test_the_command_notes_what_is_probably_not_meant(tmp_path: Path, capsys: py
     assert main(["--policy", str(path), "--check-config"]) == 0
 
     told = capsys.readouterr()
-    assert told.out.endswith("3 rules, 3 central servers; nothing is wrong\n")
+    assert told.out.endswith("4 rules, 7 central servers; no errors, 7 notes\n")
     line = {rule["server"]: path.read_text().partition(f'"{rule["server"]}"')[0].count("\n") for rule in rules}
     expected = {
         f"{path}:{line['warehose'] - 1}: no central server matches `warehose`. Did you mean `warehouse`?",
@@ -246,7 +255,10 @@ def test_the_command_notes_what_is_probably_not_meant(tmp_path: Path, capsys: py
             " but the request expires after 600 seconds"
         ),
         f"{path}: the file of the secret `KEY` is empty",
-        f"{path}: the server `warehouse` cannot start: there is no program `no-such-program` in the service's PATH",
+        f"{path}: the server `warehouse` cannot start: there is no program `no-such-program` in this PATH: /usr/bin",
+        f"{path}: the server `gone` cannot start: there is no program `/no/such/program`",
+        f"{path}: the server `here` cannot start: there is no program `{tmp_path}/no.sh`",
+        f"{path}: the server `other` cannot start: there is no program `no-such-program` in the PATH of its entry",
     }
     assert {one.removeprefix("note: ") for one in told.err.splitlines()} == expected
 

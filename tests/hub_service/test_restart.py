@@ -186,7 +186,7 @@ async def test_a_call_that_was_allowed_while_its_caller_was_away_runs_when_they_
         (own,) = (await service.json("api/requests", token="ada"))["own"]
         assert (own["status"], own["outcome"]) == ("approved", None)
         page = (await service.get(session="ada")).body.decode()
-        assert "approved, waits for its caller to come back" in page
+        assert "approved, not run yet" in page
 
         service = await start()  # and once more
         (own,) = (await service.json("api/requests", token="ada"))["own"]
@@ -259,8 +259,8 @@ async def test_who_does_not_come_back_in_time_withdraws_the_call(tmp_path: Path)
 async def test_what_nobody_comes_back_for_after_a_restart_is_closed(tmp_path: Path) -> None:
     async with restarting(tmp_path, a_policy(ask(group="data-stewards")), resume_timeout=0.001) as start:
         first = await start()
-        for _ in range(2):
-            await Stream(first).event()
+        streams = [Stream(first) for _ in range(2)]
+        lasts = [id_of(await stream.event()) for stream in streams]
         service = await start()
         allowed, _ = await service.pending("bob")
         await service.decide(allowed, "bob")
@@ -271,9 +271,12 @@ async def test_what_nobody_comes_back_for_after_a_restart_is_closed(tmp_path: Pa
         ended = {(one["status"], (one["outcome"] or {}).get("state")) for one in own}
         assert ended == {("approved", "cancelled"), ("orphaned", None)}
         (given_up,) = [one["outcome"] for one in own if one["outcome"] is not None]
+        results = [await Stream(service, last=last).result() for last in lasts]
+        statuses = {result["_meta"]["jupyter-agentbox/review"]["status"] for result in results}
+        assert ([one["isError"] for one in results], statuses) == ([True, True], {"cancelled", "orphaned"})
         assert (given_up["started_at"], given_up["finished_at"] is None) == (None, False)
         page = (await service.get(session="ada")).body.decode()
-        assert "approved, but did not run: its caller was gone" in page
+        assert "approved, but did not run" in page
         assert "agentbox_hub_calls_total{" not in (await service.get("metrics", token="eve")).body.decode()
 
 

@@ -59,4 +59,6 @@ def status_of(request: ApprovalRequest) -> ItemStatus:
     if request.status in _REFUSED:
         return _REFUSED[request.status]
     state = request.outcome_state
+    if state is OutcomeState.FAILED and request.has_not_run:
+        return ItemStatus.DECLINED
     return ItemStatus.IN_PROGRESS if state is None else _ENDED.get(state, ItemStatus.IN_PROGRESS)

@@ -50,6 +50,10 @@ class AbandonedRequests:
         self._looking: asyncio.Task[None] | None = None
         self.looked = asyncio.Event()
 
+    def add(self, request: ApprovalRequest) -> None:
+        """Let the next scan close or keep a request of this process whose end could not be stored."""
+        self._left[request.id] = request
+
     async def recover(self) -> None:
         """Close or keep, once, the requests of server processes that are gone.
 

@@ -73,7 +73,7 @@ class DecisionManager:
     async def decide(self, request_id: str, verdict: Verdict, *, reviewer: Reviewer) -> ApprovalRequest:
         """Apply a person's decision; on return, it is on disk.
 
-        An approved call is stored as running, because it starts at once, unless its caller is away.
+        Unless its caller starts it, an approved call is stored as running, because it starts at once.
 
         Raises
         ------

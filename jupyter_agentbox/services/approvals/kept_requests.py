@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from jupyter_agentbox.core.approvals import ApprovalRequest, Status
-from jupyter_agentbox.exceptions import UnknownApprovalError
+from jupyter_agentbox.exceptions import InvalidTransitionError, UnknownApprovalError
 
 from .manager import ApprovalManager
 
@@ -45,6 +47,9 @@ class KeptRequests:
             request = await self._approvals.get(request_id)
             found = self._approvals.requests.find(request_id)
             if found is not None and found.is_kept:
+                if found.request.status is Status.APPROVED and not self._approvals.abandoned.keeps(found.request):
+                    await self.give_up(request_id)  # the rules have changed since it was approved
+                    continue
                 found.is_kept = False
                 return found.request
             if not request.is_open:
@@ -70,15 +75,18 @@ class KeptRequests:
                 await approvals.orphan_request(request_id)
             present = approvals.requests.get(request_id)
             if present is not None and present.status is Status.APPROVED:  # perhaps just now, and nobody will run it
-                await approvals.record_not_run(request_id)
+                with suppress(InvalidTransitionError, UnknownApprovalError):  # it has ended
+                    await approvals.record_not_run(request_id)
         finally:
             if request_id in approvals.requests:  # its end could not be stored; perhaps next time
                 found.is_kept = True
 
     def leave(self) -> frozenset[str]:
         """Release the requests that another process can keep, which have not run, and return their ids."""
-        waiting = [one.request for one in self._approvals.requests if one.request.outcome is None]
-        left = [one for one in waiting if self._approvals.abandoned.keeps(one)]
+        requests = self._approvals.requests
+        waiting = [one.request for one in requests if one.request.outcome is None]
+        # What is about to start or to end here does so.
+        left = [one for one in waiting if not requests.turn(one.id).locked() and self._approvals.abandoned.keeps(one)]
         for request in left:
-            self._approvals.abandon(request.id)
+            requests.forget(request.id)
         return frozenset(request.id for request in left)

@@ -16,7 +16,12 @@ from jupyter_agentbox.core.policy import Effect, Evaluation
 from jupyter_agentbox.core.ports import Announcer, ApprovalPage, ApprovalQuery, ApprovalStore, Clock, Ids
 from jupyter_agentbox.core.tools import ToolDescription
 from jupyter_agentbox.core.waiting_times import WaitingTimes
-from jupyter_agentbox.exceptions import InvalidTransitionError, StorageError, UnknownApprovalError
+from jupyter_agentbox.exceptions import (
+    ApprovalCancelledError,
+    InvalidTransitionError,
+    StorageError,
+    UnknownApprovalError,
+)
 from jupyter_agentbox.services.grants.manager import GrantManager, GrantSpentError
 from jupyter_agentbox.services.policies.manager import PolicyManager
 
@@ -49,7 +54,8 @@ class ApprovalManager:
     most_pending : int or None
         Maximum number of pending requests per kernel; ``None`` for no limit.
     keeps : callable
-        Returns whether a pending request of a process that is gone stays pending here until its caller returns.
+        Returns whether a request of a process that is gone, pending or approved but not run, is kept here until its
+        caller returns. ``None`` if none is; then an approval also starts its call.
 
     Attributes
     ----------
@@ -70,7 +76,7 @@ class ApprovalManager:
         policies: PolicyManager,
         grants: GrantManager,
         most_pending: int | None = None,
-        keeps: Callable[[ApprovalRequest], bool] = lambda _: False,
+        keeps: Callable[[ApprovalRequest], bool] | None = None,
     ) -> None:
         self._store = store
         self._announcer = announcer
@@ -79,8 +85,16 @@ class ApprovalManager:
         self._waiting_times = waiting_times
         self._policies = policies
         self._grants = grants
-        self.requests = OpenRequests(store=store, announcer=announcer, grants=grants, most_pending=most_pending)
-        self.abandoned = AbandonedRequests(store=store, requests=self.requests, clock=clock, keeps=keeps)
+        self.requests = OpenRequests(
+            store=store,
+            announcer=announcer,
+            grants=grants,
+            most_pending=most_pending,
+            approvals_start_calls=keeps is None,
+        )
+        self.abandoned = AbandonedRequests(
+            store=store, requests=self.requests, clock=clock, keeps=keeps or (lambda _: False)
+        )
         self._recordings: set[asyncio.Future[None]] = set()
 
     def now(self) -> datetime:
@@ -287,9 +301,12 @@ class ApprovalManager:
     def abandon(self, request_id: str) -> None:
         """Forget a request for which nobody waits and whose end could not be stored: it can no longer be decided.
 
-        The next server to start finds it in the store and closes it.
+        The next scan for what servers left that are gone closes it, here or at the next server to start.
         """
+        request = self.requests.get(request_id)
         self.requests.forget(request_id)
+        if request is not None and request.outcome is None:
+            self.abandoned.add(request)
 
     async def record(
         self, request_id: str, state: OutcomeState, error: str = "", review: HubReview | None = None
@@ -326,6 +343,8 @@ class ApprovalManager:
 
         Raises
         ------
+        ApprovalCancelledError
+            If this process has left the request to the next one.
         InvalidTransitionError
             If the call is not approved, or has ended.
         UnknownApprovalError, StorageError
@@ -334,6 +353,9 @@ class ApprovalManager:
 
     async def _start(self, request_id: str) -> ApprovalRequest:
         async with self.requests.turn(request_id):
+            if not self.holds(request_id):
+                text = f"request `{request_id}` no longer belongs to this server; its call did not run"
+                raise ApprovalCancelledError(text, request_id=request_id)
             request = await self.find(request_id)
             if request.outcome is not None:
                 return request
@@ -342,7 +364,7 @@ class ApprovalManager:
             return running
 
     async def record_not_run(self, request_id: str) -> None:
-        """Record that an approved call did not run, because its caller was gone. Must not be cancelled halfway.
+        """Record that an approved call did not run. Must not be cancelled halfway.
 
         Raises
         ------
@@ -351,8 +373,16 @@ class ApprovalManager:
         UnknownApprovalError, StorageError
         """
         async with self.requests.turn(request_id):
-            request = await self.find(request_id)
-            await self.requests.write_through(request, request.record_not_run(at=self._clock.now()))
+            try:
+                await self._write_not_run(request_id)
+            except InvalidTransitionError as error:
+                # Its start may be stored although the store reported an error. By now that is known here.
+                log.debug("trying again: %s", error)
+                await self._write_not_run(request_id)
+
+    async def _write_not_run(self, request_id: str) -> None:
+        request = await self.find(request_id)
+        await self.requests.write_through(request, request.record_not_run(at=self._clock.now()))
 
     def holds(self, request_id: str) -> bool:
         """Whether a request is open and owned by this process."""

@@ -65,11 +65,25 @@ class OpenRequests:
         Told of a grant atomically with the decision that gives it.
     most_pending : int or None
         Maximum number of pending requests per kernel; ``None`` for no limit.
+    approvals_start_calls : bool
+        Whether an approval also starts its call, in one write. Otherwise the caller starts it, if they are still there.
+
+    Attributes
+    ----------
+    approvals_start_calls : bool
+        The constructor's argument.
     """
 
     def __init__(
-        self, *, store: ApprovalStore, announcer: Announcer, grants: GrantManager, most_pending: int | None = None
+        self,
+        *,
+        store: ApprovalStore,
+        announcer: Announcer,
+        grants: GrantManager,
+        most_pending: int | None = None,
+        approvals_start_calls: bool = True,
     ) -> None:
+        self.approvals_start_calls = approvals_start_calls
         self._store = store
         self._announcer = announcer
         self._grants = grants
@@ -155,9 +169,8 @@ class OpenRequests:
         self._announcer.approval_changed(request)
 
     def as_running(self, request: ApprovalRequest, *, at: datetime) -> ApprovalRequest:
-        """Return an approved request as running, because its call starts at once, unless its caller is away."""
-        found = self._open.get(request.id)
-        return request if found is not None and found.is_kept else request.running_if_approved(at=at)
+        """Return an approved request as running if its approval also starts its call."""
+        return request.running_if_approved(at=at) if self.approvals_start_calls else request
 
     def turn(self, request_id: str) -> asyncio.Lock:
         """Return the lock that serialises changes of a pending request, so that none is overwritten."""

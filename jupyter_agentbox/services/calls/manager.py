@@ -119,9 +119,9 @@ class CallManager:
         """Run the call once, if it may run. Cancelling the task withdraws the request or cancels the tool.
 
         The call is stored as *running* before the tool runs, with the write that approves it (a rule's in `open`, a
-        person's in `decide`), which is never undone. That is why a call runs at most once. If its caller was away when
-        it was approved, it is stored as running when the caller is back. Its end is stored afterwards, while the result
-        is already being returned.
+        person's in `decide`), which is never undone. That is why a call runs at most once. Where requests outlive the
+        process, a person's approval does not start the call: this does, with a write of its own. The end is stored
+        afterwards, while the result is already being returned.
 
         Parameters
         ----------
@@ -151,7 +151,7 @@ class CallManager:
         ToolServerError, ToolCallInterruptedError
             It was approved but could not run, or was cut off.
         StorageError
-            A step could not be stored. If before the decision, the call did not run.
+            A step could not be stored. If before the decision or the start, the call did not run.
         """
         tools = own or self._tools
         asked_at = asked_at or self._approvals.now()
@@ -166,7 +166,7 @@ class CallManager:
     async def resume(
         self, request: ApprovalRequest, *, on_waiting: Notify, on_running: Notify, own: ToolCaller | None = None
     ) -> FinishedCall:
-        """Resume a call that was pending when its process ended, for its returned caller.
+        """Resume a call that had not run when its process ended, for its returned caller.
 
         Parameters
         ----------
@@ -180,6 +180,8 @@ class CallManager:
         ApprovalError, ToolServerError, ToolCallInterruptedError, StorageError
             As for `run`.
         """
+        if request.has_not_run:
+            raise _too_late_back(request)
         if not request.is_open and request.outcome is not None:
             raise _answer_is_gone(request)
         return await self._run_opened(request, own or self._tools, on_waiting, on_running)
@@ -253,13 +255,14 @@ class CallManager:
                 await self._approvals.record_not_run(request_id)
 
     async def _started(self, request: ApprovalRequest) -> ApprovalRequest:
-        """Store a call as running that was approved while its caller was away. Others are already stored so."""
+        """Store a call as running whose approval did not."""
         if request.status is not Status.APPROVED or request.outcome is not None:
             return request
         try:
             return await self._approvals.start(request.id)
         except (asyncio.CancelledError, StorageError):
-            self._keep_end(request.id, self._approvals.record_not_run(request.id))
+            if self._approvals.holds(request.id):  # otherwise it waits for another process
+                self._keep_end(request.id, self._approvals.record_not_run(request.id))
             raise
 
     async def _call_tool(self, request: ApprovalRequest, tools: ToolCaller, on_asked: Notify) -> ToolResult:
@@ -308,6 +311,14 @@ class CallManager:
 def _nobody_there(call: ToolCall, request_id: str | None = None) -> ApprovalCancelledError:
     return ApprovalCancelledError(
         f"the caller of `{call.qualified_name}` is gone; the call did not run", request_id=request_id
+    )
+
+
+def _too_late_back(request: ApprovalRequest) -> ApprovalCancelledError:
+    return ApprovalCancelledError(
+        f"`{request.call.qualified_name}` was allowed while its caller was away, but did not run: the caller came back"
+        " too late, or the rules have changed. Run the code again to ask again.",
+        request_id=request.id,
     )
 
 

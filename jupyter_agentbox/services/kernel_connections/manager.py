@@ -367,7 +367,8 @@ class KernelConnectionManager:
             request = await self._approvals.get(request_id)
         except AgentBoxError:
             return None
-        return record_of(request, with_arguments=self._saves_arguments)
+        review = None if request.outcome is None else request.outcome.review
+        return record_of(request, with_arguments=self._saves_arguments, review=review)
 
     async def _turn_cell(self, connection: _Connection, kernel_id: str, comm_id: str, cell_id: str | None) -> TurnCell:
         return TurnCell(

@@ -510,7 +510,10 @@ export interface IAuditRecord {
   created_at: string;
   ended_at: string | null;
   decision: IApproval['decision'];
-  outcome: Pick<IOutcome, 'state' | 'error' | 'questions'> | null;
+  outcome: Pick<
+    IOutcome,
+    'state' | 'error' | 'questions' | 'started_at' | 'review'
+  > | null;
   /** How long the call ran; `null` if it did not run, or has not ended. */
   seconds: number | null;
 }

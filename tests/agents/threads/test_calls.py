@@ -14,6 +14,7 @@ from jupyter_agentbox import ApprovalMode
 from jupyter_agentbox.agents.threads.call_log import CallLog
 from jupyter_agentbox.agents.threads.ports import PendingApproval, ToolCallBegan, ToolCallEnded
 from jupyter_agentbox.core.approvals import Answer, ApprovalRequest, Lapse, Outcome, OutcomeState
+from jupyter_agentbox.core.hub_reviews import HubReview
 from jupyter_agentbox.core.policy import Effect, Layer, Policy, Rule
 from jupyter_agentbox.core.threads import ItemStatus, ToolCallItem, TurnErrorCode, TurnStatus
 from jupyter_agentbox.testing import TIMEOUT, MockModelServer
@@ -170,12 +171,12 @@ async def test_without_rules_deny_all_runs_nothing_and_asks_nobody(
     assert (request.evaluation.rule.layer, request.decision) == (Layer.THREAD, None)
 
 
-def approved(*states: OutcomeState) -> list[ApprovalRequest]:
-    """Return a request that waits, and what it is after each state of its outcome."""
+def approved(*states: OutcomeState, review: HubReview | None = None) -> list[ApprovalRequest]:
+    """Return a request that waits, and what it is after each state of its outcome, with the Hub's review of it."""
     request = a_request()
     steps = [request, request.decide(a_decision(request, Answer.ALLOW_ONCE))]
     for state in (OutcomeState.RUNNING, *states):
-        steps.append(steps[-1].with_outcome(Outcome(state=state)))
+        steps.append(steps[-1].with_outcome(Outcome(state=state, review=review)))
     return steps
 
 
@@ -185,6 +186,8 @@ def approved(*states: OutcomeState) -> list[ApprovalRequest]:
         (approved(OutcomeState.SUCCEEDED), ItemStatus.COMPLETED),
         (approved(OutcomeState.FAILED), ItemStatus.FAILED),
         (approved(OutcomeState.CANCELLED), ItemStatus.INTERRUPTED),
+        (approved(OutcomeState.FAILED, review=HubReview(status="rejected")), ItemStatus.DECLINED),
+        (approved(OutcomeState.FAILED, review=HubReview(status="approved")), ItemStatus.FAILED),
         ([a_request(), a_request().lapse(Lapse.TIMED_OUT)], ItemStatus.DECLINED),
         ([a_request(), a_request().lapse(Lapse.WITHDRAWN)], ItemStatus.INTERRUPTED),
         ([a_request(), a_request().lapse(Lapse.KERNEL_LOST)], ItemStatus.INTERRUPTED),

@@ -112,7 +112,7 @@ async def test_who_comes_back_before_a_server_counts_as_gone_waits_until_it_does
     approvals = services.approvals
     approvals.abandoned.keeps = lambda _: True
     request = await approvals.open(a_call(id=7), TOOL, ASK)
-    approvals.abandon(request.id)  # another process has it, as far as this one knows
+    approvals.requests.forget(request.id)  # another process has it, as far as this one knows
     with pytest.raises(UnknownApprovalError):
         await services.kept.take(request.id)  # and nobody looks whether it is gone
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -12,7 +13,7 @@ from jupyter_agentbox.core.calls import JsonObject, ToolCall
 from jupyter_agentbox.core.policy import Effect, Evaluation
 from jupyter_agentbox.core.reviewers import Reviewer, Via
 from jupyter_agentbox.core.tools import ToolDescription
-from jupyter_agentbox.exceptions import StorageError
+from jupyter_agentbox.exceptions import ApprovalCancelledError, StorageError
 from jupyter_agentbox.services.approvals.verdicts import Verdict
 from tests.services.conftest import Services, a_call
 
@@ -31,8 +32,9 @@ async def a_kept_request(services: Services, number: int = 1) -> ApprovalRequest
     approvals = services.approvals
     services.tools.tools["shop.delete_order"] = deleted
     approvals.abandoned.keeps = lambda _: True
+    approvals.requests.approvals_start_calls = False
     request = await approvals.open(a_call(id=number), TOOL, ASK)
-    approvals.abandon(request.id)
+    approvals.requests.forget(request.id)
     services.store.abandoned.append(request.id)
     await approvals.abandoned.look()
     assert request in services.kept.all()
@@ -116,6 +118,9 @@ async def test_what_cannot_be_stored_as_running_does_not_run(services: Services)
 
     await services.approvals.recorded()
     assert (len(services.tools.calls), services.approvals.holds(request.id)) == (0, False)
+    services.store.failure = None
+    await services.approvals.abandoned.look()
+    assert services.kept.all() == (taken,)  # whoever is back in time gets it run
 
 
 async def test_who_leaves_while_the_start_is_being_stored_gets_nothing_run(services: Services) -> None:
@@ -132,6 +137,105 @@ async def test_who_leaves_while_the_start_is_being_stored_gets_nothing_run(servi
 
     await services.approvals.recorded()
     assert (len(services.tools.calls), (await services.stored(request.id)).has_not_run) == (0, True)
+
+
+@pytest.mark.parametrize("does_nothing_since", [True, False])
+async def test_what_was_stored_although_the_store_reported_an_error_is_not_left_as_running(
+    services: Services, monkeypatch: pytest.MonkeyPatch, does_nothing_since: bool
+) -> None:
+    """The connection may break at the very end of a write."""
+    request = await a_kept_request(services)
+    await services.decide(request, Answer.ALLOW_ONCE)
+    write, errors = services.store.replace_if, [StorageError("gone")]
+
+    async def write_and_fail(*given: Any, **named: Any) -> bool:
+        is_written = await write(*given, **named)
+        if errors:
+            raise errors.pop()
+        return is_written
+
+    monkeypatch.setattr(services.store, "replace_if", write_and_fail)
+    if does_nothing_since:
+        with pytest.raises(StorageError):
+            await services.kept.give_up(request.id)
+        await services.kept.give_up(request.id)
+    else:
+        taken = await services.kept.take(request.id)
+        with pytest.raises(StorageError):
+            await services.calls.resume(taken, on_waiting=lambda _: None, on_running=lambda _: None)
+
+    await services.approvals.recorded()
+    assert ((await services.stored(request.id)).has_not_run, len(services.tools.calls)) == (True, 0)
+    assert not services.approvals.holds(request.id)
+
+
+async def test_who_is_back_too_late_is_told_that_the_call_did_not_run(services: Services) -> None:
+    request = await a_kept_request(services)
+    await services.decide(request, Answer.ALLOW_ONCE)
+    await services.kept.give_up(request.id)
+
+    with pytest.raises(ApprovalCancelledError, match="did not run: the caller came back too late"):
+        await services.calls.resume(
+            await services.kept.take(request.id), on_waiting=lambda _: None, on_running=lambda _: None
+        )
+
+
+async def test_what_was_allowed_does_not_run_if_the_rules_refuse_it_when_its_caller_is_back(services: Services) -> None:
+    request = await a_kept_request(services)
+    await services.decide(request, Answer.ALLOW_ONCE)
+    services.approvals.abandoned.keeps = lambda _: False
+
+    assert (await services.kept.take(request.id)).has_not_run
+
+
+@pytest.mark.parametrize("steps", range(12))
+async def test_a_process_that_ends_while_a_call_starts_leaves_it_or_says_that_it_did_not_run(
+    services: Services, steps: int
+) -> None:
+    request = await a_kept_request(services)
+    await services.decide(request, Answer.ALLOW_ONCE)
+    taken = await services.kept.take(request.id)
+    services.store.turns = 2
+    call = asyncio.create_task(services.calls.resume(taken, on_waiting=lambda _: None, on_running=lambda _: None))
+    for _ in range(steps):
+        await asyncio.sleep(0)
+
+    left = services.kept.leave()
+    call.cancel()
+    await asyncio.wait([call])
+    await services.approvals.recorded()
+
+    stored, calls = await services.stored(request.id), len(services.tools.calls)
+    if left:
+        assert (stored.status, stored.outcome, calls) == (Status.APPROVED, None, 0)
+    else:
+        assert stored.has_not_run == (calls == 0)
+        assert not stored.is_open
+
+
+@pytest.mark.parametrize("steps", range(8))
+async def test_a_process_that_ends_while_a_call_is_allowed_loses_nothing(services: Services, steps: int) -> None:
+    request = await a_kept_request(services)
+    taken = await services.kept.take(request.id)
+    call = asyncio.create_task(services.calls.resume(taken, on_waiting=lambda _: None, on_running=lambda _: None))
+    await asyncio.sleep(0)
+    services.store.turns = 2
+    deciding = asyncio.create_task(services.decide(request, Answer.ALLOW_ONCE))
+    for _ in range(steps):
+        await asyncio.sleep(0)
+
+    left = services.kept.leave()
+    call.cancel()
+    await asyncio.wait([call, deciding])
+    await services.approvals.recorded()
+
+    stored = await services.stored(request.id)
+    if left:
+        is_decided = deciding.exception() is None
+        assert (stored.status, stored.outcome) == (Status.APPROVED if is_decided else Status.PENDING, None)
+    else:
+        assert stored.has_not_run
+    assert services.tools.calls == []
 
 
 @pytest.mark.parametrize("keeps", [True, False])
@@ -181,7 +285,7 @@ async def left(services: Services, *numbers: int) -> list[ApprovalRequest]:
     """Return requests of a process that is gone."""
     requests = [await services.approvals.open(a_call(id=number), TOOL, ASK) for number in numbers]
     for request in requests:
-        services.approvals.abandon(request.id)
+        services.approvals.requests.forget(request.id)
         services.store.abandoned.append(request.id)
     return requests
 

@@ -11,8 +11,10 @@ import pytest
 from jupyter_agentbox.core.approvals import Answer, Status
 from jupyter_agentbox.core.askers import Asker
 from jupyter_agentbox.core.calls import JsonObject, ToolCall
+from jupyter_agentbox.core.hub_reviews import HubReview
 from jupyter_agentbox.core.isolation import Isolation
-from jupyter_agentbox.core.tools import ConfigurationProblem
+from jupyter_agentbox.core.tools import ConfigurationProblem, ToolResult
+from jupyter_agentbox.kernel.decision_lines import decision_line
 from jupyter_agentbox.protocol.messages import (
     Call,
     Cancel,
@@ -137,6 +139,29 @@ async def test_rejection_reaches_the_kernel_with_its_reason(kernel: Kernel) -> N
         {"reason": "too many", "record": record},
         request.id,
     )
+
+
+async def test_the_line_of_a_call_that_the_hub_rejected_says_who_did(kernel: Kernel) -> None:
+    review = HubReview(status="rejected", rejected_by="cleo", reason="too broad")
+
+    async def refused(*_: object) -> ToolResult:
+        text: JsonObject = {
+            "type": "text",
+            "text": "`shop.delete_order` was rejected by cleo; it did not run: too broad",
+        }
+        return ToolResult(content=(text,), is_error=True, review=review)
+
+    kernel.services.tools.tools["shop.delete_order"] = refused
+    kernel.say(CALL)
+    waiting = await kernel.answer("waiting")
+    request = await kernel.services.approvals.get(str(waiting["request_id"]))
+    await kernel.services.decide(request, Answer.ALLOW_ONCE)
+    failure = await kernel.answer("failure")
+
+    details: Any = failure["details"]
+    assert (failure["code"], details["reason"]) == ("rejected", "too broad")
+    line = decision_line("shop.delete_order", {"id": 7}, details["record"], "too broad; did not run", has_run=False)
+    assert line.endswith(", at the Hub rejected by cleo: too broad; did not run")
 
 
 @pytest.mark.parametrize("saves_arguments", [True, False])

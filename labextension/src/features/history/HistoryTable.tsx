@@ -8,6 +8,7 @@ import type { IAuditRecord } from '../../api/protocol';
 import { RequestCard } from '../../ui/card/RequestCard';
 import { LinkButton } from '../../ui/components/VisibleText';
 import { useNameOf, useTrans } from '../../ui/context';
+import { hasNotRun } from '../../ui/text/hubReview';
 import type { NameOf } from '../../ui/text/reviewers';
 import { label } from '../../ui/text/visibleText';
 import { localeOf } from '../../ui/text/language';
@@ -210,7 +211,11 @@ function approvedResult(
   record: IAuditRecord,
   trans: TranslationBundle
 ): { text: string; mood: 'good' | 'bad' | 'neutral' } {
-  switch (record.outcome?.state) {
+  const { outcome } = record;
+  if (outcome && hasNotRun(outcome)) {
+    return { text: trans.__('– Allowed, not run'), mood: 'neutral' };
+  }
+  switch (outcome?.state) {
     case 'failed':
       return { text: trans.__('! Allowed, failed'), mood: 'bad' };
     case 'cancelled':

@@ -4,6 +4,7 @@
  */
 import type { IApproval, IOutcome, IReviewer } from '../../api/protocol';
 import { qualifiedName } from '../../api/protocol';
+import { hasNotRun } from './hubReview';
 import { isMadeUp } from './reviewers';
 import { label } from './visibleText';
 
@@ -54,14 +55,16 @@ function endingOf(approval: IApproval): string | null {
   }
 }
 
-function howItEnded({ state, started_at }: IOutcome): string {
-  if (state === 'succeeded') {
+function howItEnded(outcome: IOutcome): string {
+  if (outcome.state === 'succeeded') {
     return '';
   }
-  if (state === 'failed') {
-    return ', the tool failed';
+  if (hasNotRun(outcome)) {
+    return '; did not run';
   }
-  return started_at ? ', cancelled while it ran' : '; did not run';
+  return outcome.state === 'failed'
+    ? ', the tool failed'
+    : ', cancelled while it ran';
 }
 
 function replaced({ saved }: IApproval): string {

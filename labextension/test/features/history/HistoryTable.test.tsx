@@ -1,7 +1,12 @@
 import { render } from '@testing-library/react';
 import React from 'react';
 
-import type { IAuditRecord, IQuestionRecord } from '../../../src/api/protocol';
+import type {
+  IAuditRecord,
+  IHubReview,
+  IQuestionRecord,
+  OutcomeState
+} from '../../../src/api/protocol';
 import { HistoryTable } from '../../../src/features/history/HistoryTable';
 import { allowed } from '../../examples';
 
@@ -13,23 +18,52 @@ const QUESTION: IQuestionRecord = {
   reviewer: 'ada'
 };
 
-/** The marks in the line of a record. */
-function marksOf(change: (record: IAuditRecord) => void): string[] {
+/** The outcome of a call that ran. */
+function ended(state: OutcomeState): NonNullable<IAuditRecord['outcome']> {
+  return { state, error: '', started_at: '2026-01-01T00:01:00Z' };
+}
+
+/** The line of a record. */
+function lineOf(change: (record: IAuditRecord) => void): HTMLElement {
   const { call, evaluation, decision, created_at } = allowed();
   const record: IAuditRecord = {
     id: 'r1',
     status: 'approved',
     signature: 'delete_order(order_id=1042)',
     ended_at: created_at,
-    outcome: { state: 'succeeded', error: '', questions: [] },
+    outcome: ended('succeeded'),
     seconds: 1,
     ...{ call, evaluation, decision, created_at }
   };
   change(record);
-  const { container } = render(<HistoryTable records={[record]} />);
-  const marks = container.querySelectorAll('.jp-AgentBox-historyMark');
+  return render(<HistoryTable records={[record]} />).container;
+}
+
+/** The marks in the line of a record. */
+function marksOf(change: (record: IAuditRecord) => void): string[] {
+  const marks = lineOf(change).querySelectorAll('.jp-AgentBox-historyMark');
   return [...marks].map(mark => mark.textContent ?? '');
 }
+
+test.each([
+  ['a call that ran and failed', ended('failed'), '! Allowed, failed'],
+  ['a call that was cancelled', ended('cancelled'), '– Allowed, cut off'],
+  [
+    'a call whose caller was gone',
+    { ...ended('cancelled'), started_at: null },
+    '– Allowed, not run'
+  ],
+  [
+    'a call that the Hub refused',
+    { ...ended('failed'), review: { status: 'expired' } as IHubReview },
+    '– Allowed, not run'
+  ]
+])('the line of %s says so', (_, outcome, text) => {
+  const line = lineOf(record => {
+    record.outcome = outcome;
+  });
+  expect(line.textContent).toContain(text);
+});
 
 test('the line of an ordinary call has no mark', () => {
   expect(marksOf(() => undefined)).toEqual([]);
@@ -41,7 +75,7 @@ test('the line of a call that was edited says so, whatever became of it', () => 
       ...(record.decision as NonNullable<IAuditRecord['decision']>),
       arguments: { order_id: 7 }
     };
-    record.outcome = { state: 'failed', error: 'no such order' };
+    record.outcome = ended('failed');
   });
   expect(marks).toEqual(['edited']);
 });
@@ -61,8 +95,7 @@ test('the line of a call whose server asked something says how often', () => {
   const marks = [1, 2].map(count =>
     marksOf(record => {
       record.outcome = {
-        state: 'succeeded',
-        error: '',
+        ...ended('succeeded'),
         questions: Array<IQuestionRecord>(count).fill(QUESTION)
       };
     })

@@ -1,4 +1,4 @@
-import type { IReviewer } from '../../../src/api/protocol';
+import type { IHubReview, IReviewer } from '../../../src/api/protocol';
 import { savedLine, saysThatItWaits } from '../../../src/ui/text/savedLine';
 import { allowed, approval } from '../../examples';
 
@@ -32,6 +32,11 @@ test('the line says what became of it, who decided and when, without arguments',
   const cancelled = { ...done, state: 'cancelled' } as const;
   expect(savedLine(allowed({ outcome: cancelled }))).toMatch(
     /^✗ .*, cancelled while it ran$/
+  );
+  const review = { status: 'rejected' } as IHubReview;
+  const refused = { ...done, state: 'failed', review } as const;
+  expect(savedLine(allowed({ outcome: refused }))).toMatch(
+    /^✗ .*; did not run$/
   );
   const neverRan = { ...cancelled, started_at: null };
   expect(savedLine(allowed({ outcome: neverRan }))).toMatch(
