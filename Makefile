@@ -146,7 +146,7 @@ WORKERS ?= 3
 .PHONY: pytest
 pytest: install $(IK630_READY) system-packages ## Run the Python tests: unit, integration, browser, packaging
 	AGENTBOX_TEST_IPYKERNEL_630=$(CURDIR)/$(VENV_IK630)/bin/python \
-	    $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile $(ARGS)
+	    $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --durations=40 --durations-min=5 $(ARGS)
 
 .PHONY: test-versions
 test-versions: install $(OLDEST_READY) $(HUB5_READY) system-packages ## Run the tests of the page in the oldest JupyterLab and Notebook, and those of a Hub with JupyterHub 5

@@ -77,7 +77,8 @@ class RecordedStore:
         async def write() -> bool:
             return await self._store.replace_if(request, status=status, outcome=outcome, grant=grant)
 
-        if outcome is None and request.outcome_state is OutcomeState.RUNNING:
+        is_approved = status is Status.PENDING and request.status is Status.APPROVED
+        if is_approved or (outcome is None and request.outcome_state is OutcomeState.RUNNING):
             return await self._let_run(request, write)
         return await self._write_and_note(event_of(request, status), request, write)
 

@@ -26,7 +26,7 @@ from jupyter_agentbox.services.audit.trail import AuditTrail
 from jupyter_agentbox.storage.approvals import sqlite_url
 from jupyter_agentbox.testing import FakeAnnouncer, FakeTools, MemoryApprovalStore
 from tests.collectors import Collector, collecting
-from tests.samples import a_decision, a_request
+from tests.samples import NOON, a_decision, a_request
 
 ADA = Reviewer(name="ada", via=Via.BROWSER)
 SECRET = "hunter2hunter2"
@@ -299,12 +299,14 @@ async def test_what_the_store_does_not_take_is_revoked(tmp_path: Path, collector
     waiting = a_request()
     decided = waiting.decide(a_decision(waiting))
     assert not await recorded.replace_if(decided, status=Status.PENDING, outcome=None)
+    started = decided.running_if_approved(at=NOON)
+    assert not await recorded.replace_if(started, status=Status.APPROVED, outcome=None)
     store.failure = StorageError("the disk is full")
     with pytest.raises(StorageError):
         await recorded.replace_if(decided, status=Status.PENDING, outcome=None)
     await trail.aclose()
-    assert collector.events == ["started", "decided", "revoked", "decided", "revoked", "stopped"]
-    assert [record["revoked"] for record in collector.records if record["event"] == "revoked"] == [2, 4]
+    assert collector.events == ["started", *["decided", "revoked"] * 3, "stopped"]
+    assert [record["revoked"] for record in collector.records if record["event"] == "revoked"] == [2, 4, 6]
 
 
 @with_collector
