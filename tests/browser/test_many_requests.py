@@ -70,6 +70,7 @@ def test_sixty_calls_of_a_loop_are_allowed_with_two_clicks_in_the_panel(
 ) -> None:
     path = notebook(LOOP.format(count=60))
     table = open_table(person, path, 60)
+    expect(table.get_by_role("timer")).to_have_text(re.compile(r"^\d+:\d\d left$"))
     expect(table.locator(".jp-mod-unusual")).to_have_text(["2500"])
     expect(table.get_by_role("button", name=re.compile("^(Allow|Reject)"))).to_have_count(0)
     table.get_by_role("checkbox", name="All of this cell (60)").click()

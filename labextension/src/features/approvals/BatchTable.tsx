@@ -6,6 +6,7 @@ import React from 'react';
 
 import type { IApproval, IDecisionAnswer } from '../../api/protocol';
 import { qualifiedName } from '../../api/protocol';
+import { Countdown, OFFERED } from '../../ui/card/Countdown';
 import { RiskLine, Says } from '../../ui/card/ToolFacts';
 import { explain } from '../../ui/card/useSending';
 import { LinkButton, VisibleText } from '../../ui/components/VisibleText';
@@ -89,7 +90,7 @@ export function BatchTable(props: IBatchTableProps): JSX.Element {
       )}
       onKeyDownCapture={onKeyDown}
     >
-      <Head approval={first} count={pending.length} titleId={titleId} />
+      <Head approval={first} pending={pending} titleId={titleId} />
       <Same layout={layout} count={approvals.length} />
       <div
         ref={grid}
@@ -180,11 +181,11 @@ export function BatchTable(props: IBatchTableProps): JSX.Element {
 
 interface IHeadProps {
   approval: IApproval;
-  count: number;
+  pending: readonly IApproval[];
   titleId: string;
 }
 
-function Head({ approval, count, titleId }: IHeadProps): JSX.Element {
+function Head({ approval, pending, titleId }: IHeadProps): JSX.Element {
   const trans = useTrans();
   const { origins } = useCardContext();
   const { call } = approval;
@@ -194,8 +195,9 @@ function Head({ approval, count, titleId }: IHeadProps): JSX.Element {
         <span id={titleId} className="jp-AgentBox-name">
           <VisibleText text={call.server} />.<VisibleText text={call.tool} />
         </span>
-        <span className="jp-AgentBox-batchCount">
-          {trans._n('%1 waiting', '%1 waiting', count)}
+        <span className="jp-AgentBox-batchFacts">
+          <span>{trans._n('%1 waiting', '%1 waiting', pending.length)}</span>
+          <TimeLeft pending={pending} />
         </span>
       </div>
       <div className="jp-AgentBox-subline">
@@ -217,6 +219,33 @@ function Head({ approval, count, titleId }: IHeadProps): JSX.Element {
         ) : null}
       </div>
     </div>
+  );
+}
+
+/** The time left for the request that expires first. *Keep waiting* is for all that expire soon. */
+function TimeLeft(props: {
+  pending: readonly IApproval[];
+}): JSX.Element | null {
+  const { model } = useCardContext();
+  const left = ({ expires_at }: IApproval): number =>
+    expires_at === null ? Infinity : Date.parse(expires_at) - model.now();
+  const [first] = [...props.pending].sort(
+    (one, next) => left(one) - left(next)
+  );
+  if (!first?.expires_at) {
+    return null;
+  }
+  const extend = async (): Promise<boolean> => {
+    const soon = props.pending.filter(one => left(one) <= OFFERED * 1000);
+    const extended = await Promise.all(soon.map(({ id }) => model.extend(id)));
+    return extended.includes(true);
+  };
+  return (
+    <Countdown
+      expiresAt={first.expires_at}
+      now={() => model.now()}
+      onExtend={extend}
+    />
   );
 }
 

@@ -13,7 +13,7 @@ import { localeOf } from '../text/language';
 const SHORT = 60;
 
 /** Seconds below which the time can be extended. */
-const OFFERED = 120;
+export const OFFERED = 120;
 
 export interface ICountdownProps {
   expiresAt: string;

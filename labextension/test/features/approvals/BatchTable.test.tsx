@@ -1,0 +1,57 @@
+import { nullTranslator } from '@jupyterlab/translation';
+import { Signal } from '@lumino/signaling';
+import { fireEvent, render, screen } from '@testing-library/react';
+import React from 'react';
+
+import { BatchTable } from '../../../src/features/approvals/BatchTable';
+import { ApprovalModel } from '../../../src/model/approvals';
+import { CardProvider } from '../../../src/ui/context';
+import { approval, origins, source, trans } from '../../examples';
+
+const NOON = '2026-01-01T12:00:00Z';
+
+/** Show a table of requests that expire at these times, and return the ids of those that are extended. */
+function show(ends: (string | null)[]): string[] {
+  const extended: string[] = [];
+  const model = new ApprovalModel(source());
+  jest.spyOn(model, 'now').mockReturnValue(Date.parse(NOON));
+  jest.spyOn(model, 'extend').mockImplementation(async id => {
+    extended.push(id);
+    return false;
+  });
+  const nameOf = (): string => 'Ada';
+  render(
+    <CardProvider
+      value={{ model, origins, nameOf, translator: nullTranslator, trans }}
+    >
+      <BatchTable
+        approvals={ends.map((expires_at, index) =>
+          approval({ id: `a${index}`, expires_at })
+        )}
+        wanted={null}
+        isOpened={false}
+        onFailure={() => undefined}
+      />
+    </CardProvider>
+  );
+  Signal.clearData(model);
+  return extended;
+}
+
+test('a table says how long the first of its requests waits, and keeps waiting those that soon expire', async () => {
+  const extended = show([
+    '2026-01-01T12:02:00Z',
+    null,
+    '2026-01-01T12:01:30Z',
+    '2026-01-01T12:02:01Z'
+  ]);
+  expect(screen.getByRole('timer').textContent).toBe('1:30 left');
+  fireEvent.click(screen.getByText('Keep waiting'));
+  expect(extended).toEqual(['a0', 'a2']);
+  expect(await screen.findByText('It cannot wait any longer.')).not.toBeNull();
+});
+
+test('a table of requests that wait for ever shows no time', () => {
+  show([null, null]);
+  expect(screen.queryByRole('timer')).toBeNull();
+});
