@@ -192,7 +192,7 @@ def _report(found: Verification, known: Head | None) -> list[str]:
     if not found.head.number:
         lines = ["Intact: there are no records yet."]
     else:
-        lines = [f"Intact: {counted(found.records, 'record')} in the entries {found.first} to {found.head.number}."]
+        lines = [f"Intact: the records agree with the entries {found.first} to {found.head.number}."]
     if found.removed:
         lines.append(f"Removed by age or size, as entries say: {counted(found.removed, 'request')}.")
     if known is not None and found.since is not None:

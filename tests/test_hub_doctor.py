@@ -132,7 +132,7 @@ def test_a_kernelspec_of_the_user_that_hides_one_of_the_site_is_a_problem(
 def test_the_option_adds_these_lines(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(doctor, "examine", lambda **_: iter(()))
     monkeypatch.delenv("JUPYTERHUB_API_TOKEN", raising=False)
-    monkeypatch.setattr(doctor, "_why_no_sandbox", lambda _level: "not tried here")
+    monkeypatch.setattr(doctor, "why_unavailable", lambda _level: "not tried here")
 
     assert doctor.main(["--hub", "--json"]) == doctor.PROBLEMS
     names = [one["name"] for one in json.loads(capsys.readouterr().out)]

@@ -12,6 +12,7 @@ from jupyterhub.services.auth import HubOAuth, HubOAuthenticated
 from tornado import web
 
 from jupyter_agentbox.core.calls import JsonObject
+from jupyter_agentbox.core.text import one_line
 from jupyter_agentbox.exceptions import AgentBoxError, NotAnApproverError, StorageError
 from jupyter_agentbox.services.audit.manager import AuditManager
 from jupyter_agentbox.services.handlers import status_code_of
@@ -109,7 +110,9 @@ class HubServiceHandler(HubOAuthenticated, web.RequestHandler):  # type: ignore[
         if isinstance(value, AgentBoxError):
             level = logging.WARNING if isinstance(value, StorageError) else logging.INFO
             said = str(value) if isinstance(value, StorageError) else value.code
-            log.log(level, "%s %s: %s", self.request.method, self.request.path, said)
+            caller = getattr(self, "caller", None)
+            who = "nobody" if caller is None else caller.name
+            log.log(level, "%s %s by %s: %s", self.request.method, self.request.path, one_line(who), said)
         else:
             super().log_exception(typ, value, tb)
 

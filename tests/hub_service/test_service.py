@@ -113,7 +113,10 @@ async def test_a_call_waits_for_a_member_of_the_group_and_runs_when_they_allow_i
         assert (decision["reviewer"], decision["via"]) == ("bob", "browser")
 
 
-async def test_who_asks_sees_the_request_and_cannot_decide_it(tmp_path: Path) -> None:
+async def test_who_asks_sees_the_request_and_cannot_decide_it_which_is_logged(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "jupyter_agentbox")
     async with asking(tmp_path, ask(group="data-stewards"), user="bob") as asked:
         service, request = asked.service, asked.request
         assert request["may_decide"] is False
@@ -123,6 +126,7 @@ async def test_who_asks_sees_the_request_and_cannot_decide_it(tmp_path: Path) ->
         assert (code, refused["reason"]) == (403, "not_an_approver")
         assert (await service.decide(request, "cleo"))[0] == 200
         assert not (await asked.result()).is_error
+    assert f"/api/requests/{request['id']}/decision by bob: not_an_approver" in caplog.text
 
 
 async def test_a_rule_can_let_the_answer_of_who_asks_count(tmp_path: Path) -> None:
