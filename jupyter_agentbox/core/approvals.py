@@ -258,9 +258,11 @@ class ApprovalRequest:
     def has_not_run(self) -> bool:
         """Whether the approved call did not run: its caller was gone, the rules changed, or the Hub service refused."""
         outcome = self.outcome
-        if outcome is None or outcome.state is not OutcomeState.FAILED:
-            return outcome is not None and outcome.state is OutcomeState.CANCELLED and outcome.started_at is None
-        return outcome.review is not None and outcome.review.is_refusal
+        if outcome is None:
+            return False
+        if outcome.state is OutcomeState.FAILED:
+            return outcome.review is not None and outcome.review.is_refusal
+        return outcome.state is OutcomeState.CANCELLED and outcome.started_at is None
 
     def is_over(self, now: datetime) -> bool:
         """Whether the request is pending and past its expiry time."""

@@ -94,10 +94,10 @@ def _searched(request: ApprovalRequest) -> str:
     parts.append(_plain(call.arguments) if call.omitted is None else call.omitted.head)
     if rule is not None:
         parts += [str(rule), rule.reason]
-    for one in (*request.votes, *([decision] if decision is not None else [])):
+    for one in filter(None, (*request.votes, decision)):
         parts += [one.reason, one.reviewer.name, one.reviewer.display_name]
-    if decision is not None:
-        parts += [_plain(decision.arguments)] if decision.arguments is not None else []
+    if decision is not None and decision.arguments is not None:
+        parts.append(_plain(decision.arguments))
     if request.outcome is not None:
         parts.append(request.outcome.error)
     return "\n".join(parts)

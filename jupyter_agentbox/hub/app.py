@@ -237,7 +237,7 @@ class HubService(Application):
             self.load_config_file(path.name, path=str(path.parent.absolute()))
         except TraitError:
             raise
-        except Exception as error:
+        except Exception as error:  # the file is code, which can raise anything
             kind = type(error).__name__
             raise ValueError(f"the configuration file `{path}` cannot be used: {kind}: {error}") from error
         known = self.trait_names(config=True)

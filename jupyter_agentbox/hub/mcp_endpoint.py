@@ -32,6 +32,7 @@ from jupyter_agentbox.exceptions import (
     TooManyRequestsError,
     UnknownApprovalError,
 )
+from jupyter_agentbox.services.calls.manager import FinishedCall
 from jupyter_agentbox.services.json_answers import answer_text
 
 from .handlers import HubServiceHandler, told_of
@@ -233,9 +234,8 @@ class McpHandler(HubServiceHandler):
                 return
             if self.parts.calls.is_left(call.request_id):
                 return  # end the stream without an answer: the caller comes back to the next process
-            result = await _outcome(call)
-            if (review := await self._review_of(call)) is not None:
-                result = _with_review(result, review)
+            result, by_rule = await _outcome(call.task)
+            result = _with_review(result, await self._review_of(call) if call.request_id else by_rule)
             await self._send({"jsonrpc": "2.0", "id": call.message_id, "result": result})
         except StreamClosedError:
             self._open_calls.drop(call, self)
@@ -322,32 +322,29 @@ def failure(text: str) -> dict[str, Any]:
 
 
 def _with_review(result: dict[str, Any], review: HubReview | None) -> dict[str, Any]:
-    """Return a result with its review in `_meta`, in place of any that it has."""
+    """Return a result with its review in `_meta`, in place of any review claimed by the tool's server."""
     meta = {key: value for key, value in result.pop("_meta", {}).items() if key != REVIEW_KEY}
     if review is not None:
         meta[REVIEW_KEY] = review.to_json()
     return {**result, "_meta": meta} if meta else result
 
 
-async def _outcome(call: OpenCall) -> dict[str, Any]:
+async def _outcome(call: asyncio.Task[FinishedCall]) -> tuple[dict[str, Any], HubReview | None]:
+    """Return a call's result and, if nobody was asked because a rule rejected it, the review that says so."""
     try:
-        return _with_review(result_to_json((await call.task).result), None)  # a tool's server has no say in reviews
+        return result_to_json((await call).result), None
     except asyncio.CancelledError:
-        return {
-            "content": [{"type": "text", "text": "the call was withdrawn before it finished"}],
-            "isError": True,
-        }
+        return failure("the call was withdrawn before it finished"), None
     except ToolCallRejectedError as error:
-        by_rule = None if call.request_id else HubReview(status="rejected", reason=error.reason)
-        return _with_review(failure(str(error)), by_rule)
+        return failure(str(error)), HubReview(status="rejected", reason=error.reason)
     except AgentBoxError as error:
         if isinstance(error, StorageError):
             log.warning("a call of a central tool failed: %s", error)
-        return failure(told_of(error))
+        return failure(told_of(error)), None
     except Exception:
         # A boundary: whatever an adapter raises, the caller learns that the call failed, and the log has the details.
         log.exception("a call of a central tool failed")
-        return failure("the service failed; the service's log says why")
+        return failure("the service failed; the service's log says why"), None
 
 
 def _initialized(server: str, params: Mapping[str, Any]) -> dict[str, Any]:

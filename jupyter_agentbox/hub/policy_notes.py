@@ -55,11 +55,12 @@ def _of_secrets(policy: PolicyFile) -> Iterable[str]:
 def _of_servers(policy: PolicyFile, environment: Mapping[str, str]) -> Iterable[str]:
     """Note programs that do not exist, except of servers whose entry depends on the user."""
     for name, server in policy.servers_for(environment).servers.items():
-        if isinstance(server, StdioServer):
-            command, place = program(server), f" in this PATH: {environment.get('PATH', '')}"
-            if "PATH" in server.env:
-                place = " in the PATH of its entry"
-            if "/" in command:
-                command, place = str(Path(server.cwd or "", command)), ""
-            if not shutil.which(command, path=server.env.get("PATH", environment.get("PATH"))):
-                yield f"the server `{name}` cannot start: there is no program `{command}`{place}"
+        if not isinstance(server, StdioServer):
+            continue
+        command, path = program(server), server.env.get("PATH", environment.get("PATH"))
+        if "/" in command:
+            command, where = str(Path(server.cwd or "", command)), ""
+        else:
+            where = " in the PATH of its entry" if "PATH" in server.env else f" in this PATH: {path}"
+        if not shutil.which(command, path=path):
+            yield f"the server `{name}` cannot start: there is no program `{command}`{where}"

@@ -16,17 +16,12 @@ from jupyter_agentbox.core.policy import Effect, Evaluation
 from jupyter_agentbox.core.ports import Announcer, ApprovalPage, ApprovalQuery, ApprovalStore, Clock, Ids
 from jupyter_agentbox.core.tools import ToolDescription
 from jupyter_agentbox.core.waiting_times import WaitingTimes
-from jupyter_agentbox.exceptions import (
-    ApprovalCancelledError,
-    InvalidTransitionError,
-    StorageError,
-    UnknownApprovalError,
-)
+from jupyter_agentbox.exceptions import InvalidTransitionError, StorageError, UnknownApprovalError
 from jupyter_agentbox.services.grants.manager import GrantManager, GrantSpentError
 from jupyter_agentbox.services.policies.manager import PolicyManager
 
 from .abandoned_requests import AbandonedRequests
-from .open_requests import OpenRequests
+from .open_requests import OpenRequests, no_longer_here
 from .verdicts import Answered
 
 log = logging.getLogger(__name__)
@@ -353,10 +348,9 @@ class ApprovalManager:
 
     async def _start(self, request_id: str) -> ApprovalRequest:
         async with self.requests.turn(request_id):
-            if not self.holds(request_id):
-                text = f"request `{request_id}` no longer belongs to this server; its call did not run"
-                raise ApprovalCancelledError(text, request_id=request_id)
-            request = await self.find(request_id)
+            request = self.requests.get(request_id)
+            if request is None:
+                raise no_longer_here(request_id)
             if request.outcome is not None:
                 return request
             running = request.record(OutcomeState.RUNNING, at=self._clock.now())

@@ -263,14 +263,19 @@ class OpenRequests:
             self._uncount(known.request.call.origin.kernel_id)
         settled = known.settled
         if settled is not None and not settled.done():
-            text = f"request `{request_id}` no longer belongs to this server; its call did not run"
-            settled.set_exception(ApprovalCancelledError(text, request_id=request_id))
+            settled.set_exception(no_longer_here(request_id))
             settled.exception()  # retrieves the error if nobody is left waiting
 
     def _uncount(self, kernel_id: str | None) -> None:
         self._pending[kernel_id] -= 1
         if self._pending[kernel_id] <= 0:
             del self._pending[kernel_id]
+
+
+def no_longer_here(request_id: str) -> ApprovalCancelledError:
+    """Return the error for a request that this process has dropped, and that another one may have by now."""
+    text = f"request `{request_id}` no longer belongs to this server; its call did not run"
+    return ApprovalCancelledError(text, request_id=request_id)
 
 
 def _changed(believed: ApprovalRequest, present: ApprovalRequest) -> InvalidTransitionError:

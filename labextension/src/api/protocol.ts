@@ -494,6 +494,19 @@ export function isChange(call: Pick<IToolCall, 'server' | 'tool'>): boolean {
   return call.server === 'agentbox' && call.tool !== 'register_mcp_server';
 }
 
+/** Whether an allowed call did not run: its caller was gone, or the Hub refused it. */
+export function hasNotRun({
+  state,
+  started_at,
+  review
+}: Pick<IOutcome, 'state' | 'started_at' | 'review'>): boolean {
+  const answer = review?.status ?? 'approved';
+  if (state === 'failed') {
+    return answer !== 'approved' && answer !== 'pending';
+  }
+  return state === 'cancelled' && !started_at;
+}
+
 /** The wire names of the server and the tool, in the form that people and rules use. */
 export function qualifiedName(call: IToolCall): string {
   return `${call.server}.${call.tool}`;

@@ -227,25 +227,24 @@ function TimeLeft(props: {
   pending: readonly IApproval[];
 }): JSX.Element | null {
   const { model } = useCardContext();
-  const left = ({ expires_at }: IApproval): number =>
-    expires_at === null ? Infinity : Date.parse(expires_at) - model.now();
-  const [first] = [...props.pending].sort(
-    (one, next) => left(one) - left(next)
-  );
-  if (!first?.expires_at) {
+  const ends = props.pending.flatMap(({ expires_at }) => expires_at ?? []);
+  if (ends.length === 0) {
     return null;
   }
+  const isSooner = (end: string, other: string): boolean =>
+    Date.parse(end) < Date.parse(other);
+  const first = ends.reduce((one, next) => (isSooner(next, one) ? next : one));
   const extend = async (): Promise<boolean> => {
-    const soon = props.pending.filter(one => left(one) <= OFFERED * 1000);
-    const extended = await Promise.all(soon.map(({ id }) => model.extend(id)));
+    const soon = model.now() + OFFERED * 1000;
+    const extended = await Promise.all(
+      props.pending
+        .filter(({ expires_at: end }) => end && Date.parse(end) <= soon)
+        .map(({ id }) => model.extend(id))
+    );
     return extended.includes(true);
   };
   return (
-    <Countdown
-      expiresAt={first.expires_at}
-      now={() => model.now()}
-      onExtend={extend}
-    />
+    <Countdown expiresAt={first} now={() => model.now()} onExtend={extend} />
   );
 }
 

@@ -5,10 +5,10 @@ import type { TranslationBundle } from '@jupyterlab/translation';
 import React from 'react';
 
 import type { IAuditRecord } from '../../api/protocol';
+import { hasNotRun } from '../../api/protocol';
 import { RequestCard } from '../../ui/card/RequestCard';
 import { LinkButton } from '../../ui/components/VisibleText';
 import { useNameOf, useTrans } from '../../ui/context';
-import { hasNotRun } from '../../ui/text/hubReview';
 import type { NameOf } from '../../ui/text/reviewers';
 import { label } from '../../ui/text/visibleText';
 import { localeOf } from '../../ui/text/language';

@@ -3,7 +3,7 @@
  */
 import type { TranslationBundle } from '@jupyterlab/translation';
 
-import type { IHubReview, IOutcome } from '../../api/protocol';
+import type { IHubReview } from '../../api/protocol';
 import type { NameOf } from './reviewers';
 import { label } from './visibleText';
 
@@ -21,19 +21,6 @@ export function whoIsAsked(
   const names = groups.map(group => label(group, LENGTH));
   const some = joined(names, (one, next) => trans.__('%1 or %2', one, next));
   return trans._n('a member of %2', '%1 members of %2', count, some);
-}
-
-/** Whether an allowed call did not run: its caller was gone, or the Hub refused it. */
-export function hasNotRun({
-  state,
-  started_at,
-  review
-}: Pick<IOutcome, 'state' | 'started_at' | 'review'>): boolean {
-  const answer = review?.status ?? 'approved';
-  if (state === 'failed') {
-    return answer !== 'approved' && answer !== 'pending';
-  }
-  return state === 'cancelled' && !started_at;
 }
 
 /** List who has approved: “bob and cleo”; empty if nobody has. */

@@ -3,8 +3,7 @@
  * language, as the kernel's, and has only the arguments that the server allows a notebook to save.
  */
 import type { IApproval, IOutcome, IReviewer } from '../../api/protocol';
-import { qualifiedName } from '../../api/protocol';
-import { hasNotRun } from './hubReview';
+import { hasNotRun, qualifiedName } from '../../api/protocol';
 import { isMadeUp } from './reviewers';
 import { label } from './visibleText';
 

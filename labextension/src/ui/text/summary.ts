@@ -3,7 +3,7 @@
  */
 import type { TranslationBundle } from '@jupyterlab/translation';
 
-import { isChange, isCodeRun } from '../../api/protocol';
+import { hasNotRun, isChange, isCodeRun } from '../../api/protocol';
 import type { IApproval, IOutcome } from '../../api/protocol';
 import { describeUse } from './grants';
 import { describeReview } from './hubReview';
@@ -124,7 +124,7 @@ function approvedSummary(
   if (review?.status === 'pending' && outcome?.state === 'running') {
     return then('running', trans.__('Waiting for approval at the Hub…'));
   }
-  if (outcome?.state === 'failed' && atHub && review?.status !== 'approved') {
+  if (outcome?.state === 'failed' && hasNotRun(outcome)) {
     return then('bad', ''); // the tool's error says nothing more
   }
   switch (outcome?.state) {
@@ -147,13 +147,13 @@ function approvedSummary(
       );
     }
     case 'cancelled':
-      return then('neutral', describeEnd(approval, trans));
+      return then('neutral', describeEnd(outcome, trans));
   }
 }
 
 /** How far a cancelled call came. */
-function describeEnd({ outcome }: IApproval, trans: TranslationBundle): string {
-  if (!outcome?.started_at) {
+function describeEnd(outcome: IOutcome, trans: TranslationBundle): string {
+  if (hasNotRun(outcome)) {
     return trans.__('It did not run: the code no longer waited for it.');
   }
   return outcome.review?.status === 'pending'
