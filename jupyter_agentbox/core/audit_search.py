@@ -145,7 +145,7 @@ def record_to_json(request: ApprovalRequest) -> JsonObject:
 def seconds_of(request: ApprovalRequest) -> float | None:
     """Return the call's duration in seconds; ``None`` if it did not run, or has not ended."""
     outcome = request.outcome
-    if outcome is None or outcome.started_at is None or outcome.finished_at is None:
+    if outcome is None or outcome.started_at is None or outcome.finished_at is None or request.has_not_run:
         return None
     return max(0.0, round((outcome.finished_at - outcome.started_at).total_seconds(), 3))
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from jupyter_agentbox.core.approvals import Answer, Lapse
+from jupyter_agentbox.core.approvals import Answer, Lapse, OutcomeState
 from jupyter_agentbox.core.audit_search import (
     AuditQuery,
     decided_by,
@@ -15,6 +15,7 @@ from jupyter_agentbox.core.audit_search import (
 from jupyter_agentbox.core.calls import Omission
 from jupyter_agentbox.core.grant_json import grant_use_to_json
 from jupyter_agentbox.core.grant_uses import GrantUse, Scope
+from jupyter_agentbox.core.hub_reviews import HubReview
 from jupyter_agentbox.core.policy import Effect, Evaluation, Rule
 from jupyter_agentbox.core.reviewers import Reviewer, Via
 from tests.samples import LATER, NOON, a_call, a_decision, a_request, an_ended_request
@@ -74,6 +75,10 @@ def test_the_words_of_a_query_are_in_no_capitals_and_a_page_has_a_size() -> None
 def test_a_record_says_how_long_the_call_ran() -> None:
     assert seconds_of(an_ended_request()) == 90
     assert seconds_of(a_request()) is None
+    ended = an_ended_request()
+    assert ended.outcome is not None
+    refused = replace(ended.outcome, state=OutcomeState.FAILED, review=HubReview(status="rejected"))
+    assert seconds_of(replace(ended, outcome=refused)) is None  # it waited at the Hub, and did not run
     assert record_to_json(a_request())["outcome"] is None
 
 
