@@ -144,7 +144,7 @@ def _verify(options: argparse.Namespace) -> int:
         sys.stdout.write(visible(f"BROKEN at {found.broken}\n"))
         return BROKEN
     sys.stdout.write(visible("".join(f"{line}\n" for line in _report(found, known))))
-    reports = asyncio.run(log.verify_reports())
+    reports = asyncio.run(log.verify_reports(found.reports))
     sys.stdout.write(visible("".join(f"{line}\n" for line in _reports_in_words(reports))))
     return BROKEN if reports.broken or reports.gaps else OK
 
@@ -156,6 +156,8 @@ def _reports_in_words(found: ReportVerification) -> Iterator[str]:
     elif found.records:
         of = f"{counted(found.records, 'row')} of {counted(found.tenants, 'user')}"
         yield f"Reports of users' servers: {of} are as they were taken; {found.removed:,} were removed by age."
+        if found.noted_at is not None:
+            yield f"The head covers those that were taken until {found.noted_at:%Y-%m-%d %H:%M:%S} UTC."
     for gap in found.gaps:
         yield f"{str(gap)[:1].upper()}{str(gap)[1:]}."
 

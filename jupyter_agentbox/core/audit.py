@@ -39,6 +39,9 @@ class Part(str, Enum):
     CHECKPOINT = "checkpoint"
     """Entries up to a number were removed: those of requests that are no longer kept."""
 
+    REPORTS = "reports"
+    """A Hub service noted the ends of its users' chains of reported records."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
@@ -51,9 +54,10 @@ class Entry:
     part : str
         One of `Part`.
     request_id : str
-        The request; in a checkpoint, the number of the last removed entry.
+        The request; in a checkpoint, the number of the last removed entry; for reports, the number of the note.
     digest : str
-        SHA-256 of the entry's subject; in a checkpoint, the hash of the last removed entry.
+        SHA-256 of the entry's subject; in a checkpoint, the hash of the last removed entry; for reports, the hash of
+        the note.
     previous : str
         The hash of the previous entry.
     hash : str

@@ -46,6 +46,9 @@ class Note(str, Enum):
     HOLD_RELEASED = "hold_released"
     """A legal hold was released."""
 
+    HEADS = "heads"
+    """The last rows of users' chains. Only in the service's own chain, which the audit chain covers."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:

@@ -68,6 +68,8 @@ _MOST_BYTES: Final = 16_000_000
 _LOOK: Final = 60.0
 #: Old records are removed at every `_OLD`-th of these checks.
 _OLD: Final = 60
+#: At every `_NOTED`-th, the audit chain is made to cover the records that users' servers reported.
+_NOTED: Final = 10
 _ID: Final = r"(?P<request_id>[A-Za-z0-9_-]+)"
 
 
@@ -434,6 +436,11 @@ async def _until(stopped: asyncio.Event, box: HubBox) -> None:
                     await box.reports.remove_old()
                 except StorageError as error:
                     log.warning("old records of users' servers will be removed later: %s", error)
+            if looks % _NOTED == 0:
+                try:
+                    await box.reports.note_heads()
+                except StorageError as error:
+                    log.warning("the audit chain will cover the last reports later: %s", error)
             looks += 1
 
 

@@ -11,7 +11,7 @@ from typing import Final, Protocol
 
 from jupyter_agentbox.core.ports import Clock, Ids
 from jupyter_agentbox.core.reports import Gap, Report, read_report
-from jupyter_agentbox.exceptions import ReportRefusedError
+from jupyter_agentbox.exceptions import ReportRefusedError, StorageError
 from jupyter_agentbox.storage.holds import Hold
 from jupyter_agentbox.storage.reports import ReportQuery, ReportRow, SqlReportLog, Taken
 
@@ -137,6 +137,15 @@ class ReportManager:
         while self._keep_days is not None and await self._reports.remove_old(self._keep_days):
             pass  # in steps, so that reports do not have to wait for all of them
 
+    async def note_heads(self) -> None:
+        """Have the audit chain cover what was reported until now.
+
+        Raises
+        ------
+        StorageError
+        """
+        await self._reports.note_heads()
+
     async def hold(self, user: str, *, since: datetime | None, until: datetime | None, reason: str, by: str) -> Hold:
         """Set a hold, under which no record of a user, or of any user if the name is empty, is removed."""
         hold = Hold(
@@ -164,7 +173,11 @@ class ReportManager:
         return await self._reports.holds()
 
     async def aclose(self) -> None:
-        """Close the store."""
+        """Have the audit chain cover what was reported, and close the store."""
+        try:
+            await self._reports.note_heads()
+        except StorageError as error:
+            log.warning("the audit chain will cover the last reports after the next start: %s", error)
         await self._reports.aclose()
 
     @staticmethod

@@ -141,6 +141,7 @@ def says(connection: Connection, request_id: str, part: Part) -> bool:
 
 def _trim(connection: Connection, entries: Sequence[tuple[Entry, Record | None]]) -> bool:
     carried: list[tuple[Part, str, str]] = []
+    noted: tuple[Part, str, str] | None = None
     previous: str | None = None
     for entry, record in entries:
         if not entry.is_sound or previous not in (None, entry.previous) or not _may_go(connection, entry, record):
@@ -149,6 +150,10 @@ def _trim(connection: Connection, entries: Sequence[tuple[Entry, Record | None]]
         previous = entry.hash
         if record is not None:
             carried.append((Part(entry.part), entry.request_id, entry.digest))
+        elif entry.part == Part.REPORTS.value:
+            noted = (Part.REPORTS, entry.request_id, entry.digest)  # covers what those before it cover
+    if noted is not None:
+        carried.append(noted)
     (first, _), (last, _) = entries[0], entries[-1]
     connection.execute(audit.delete().where(audit.c.number.between(first.number, last.number)))
     append_all(connection, [*carried, (Part.CHECKPOINT, str(last.number), last.hash)])

@@ -86,15 +86,20 @@ class SqlAuditLog:
         """
         return await asyncio.to_thread(self._verify, known)
 
-    async def verify_reports(self) -> ReportVerification:
+    async def verify_reports(self, noted: Head | None = None) -> ReportVerification:
         """Verify the reports of users' servers in a Hub service's database, and find missing ones.
+
+        Parameters
+        ----------
+        noted : Head, optional
+            `Verification.reports`: the row of the service's own chain that the audit chain names.
 
         Raises
         ------
         StorageError
             If the database cannot be read.
         """
-        return await asyncio.to_thread(self._with_reading, verify_reports)
+        return await asyncio.to_thread(self._with_reading, lambda reading: verify_reports(reading, noted or Head()))
 
     def _verify(self, known: Head | None) -> Verification:
         return self._with_reading(lambda reading: verify(reading, known))

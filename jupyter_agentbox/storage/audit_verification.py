@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
@@ -21,6 +22,8 @@ from .schema import approvals, audit, tools
 #: How many entries are read per transaction: servers that share the database can write in between.
 _STEP: Final = 1000
 _PARTS: Final = frozenset(part.value for part in Part)
+#: The number of a note, as the entry about it has it.
+_NUMBER: Final = re.compile("[0-9]{1,18}")
 _VERBS: Final = {Part.DECIDED.value: "it was decided", Part.ENDED.value: "it ended"}
 #: As text, so that tampered values are returned unchanged, whatever their type.
 _ARGUMENTS: Final = text("SELECT arguments FROM agentbox_arguments WHERE id = :id")
@@ -76,6 +79,8 @@ class Verification:
         How many of them were removed after the given head.
     since : int or None
         Number of entries after the given head; ``None`` if none was given.
+    reports : Head
+        The last row of a Hub service's own chain of reports that entries name; see `verify_reports`.
     broken : Broken or None
         The first error found.
     """
@@ -86,6 +91,7 @@ class Verification:
     removed: int = 0
     removed_since: int = 0
     since: int | None = None
+    reports: Head = field(default_factory=Head)
     broken: Broken | None = None
 
 
@@ -139,7 +145,8 @@ def _link(connection: Connection, found: Verification, entry: Entry, *, is_first
             what="it does not follow from the entry before it: one of the two was replaced or moved",
             request_id=entry.request_id,
         )
-    if not entry.is_sound or entry.part not in _PARTS:
+    is_known = entry.part in _PARTS and (entry.part != Part.REPORTS.value or _NUMBER.fullmatch(entry.request_id))
+    if not entry.is_sound or not is_known:
         return Broken(number=entry.number, what="the entry itself was changed", request_id=entry.request_id)
     return None
 
@@ -196,6 +203,8 @@ def _count(found: Verification, entry: Entry, known: Head | None) -> None:
         found.records += 1
     if entry.part == Part.REMOVED.value:
         found.removed += 1
+    if entry.part == Part.REPORTS.value and int(entry.request_id) > found.reports.number:
+        found.reports = Head(int(entry.request_id), entry.digest)
     if found.since is not None:
         found.since += 1
         found.removed_since += entry.part == Part.REMOVED.value

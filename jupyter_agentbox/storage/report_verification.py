@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from typing import Any, Final
 
 from sqlalchemy import Connection, func, select, tuple_
 
-from jupyter_agentbox.core.audit import GENESIS
+from jupyter_agentbox.core.audit import GENESIS, Head
 from jupyter_agentbox.core.reports import Gap, Note, row_hash
 
-from .reports import chains, gaps, is_there, notes_of, reports
+from .reports import EPOCH, SERVICE, chains, gaps, is_there, notes_of, reports
 
 #: Rows that are read in one transaction.
 _STEP: Final = 1000
@@ -36,6 +37,8 @@ class ReportVerification:
         How many of them have lost their record because of its age.
     broken : str
         The first error, in words; empty if there is none.
+    noted_at : datetime or None
+        When the service last noted the ends of the chains in the audit chain; ``None`` for never.
     gaps : sequence of Gap
         The missing records.
     """
@@ -44,6 +47,7 @@ class ReportVerification:
     records: int = 0
     removed: int = 0
     broken: str = ""
+    noted_at: datetime | None = None
     gaps: Sequence[Gap] = ()
 
 
@@ -58,44 +62,51 @@ class _Chain:
     explained: set[int] = field(default_factory=set)
 
 
-def verify_reports(reading: Reading) -> ReportVerification:
+def verify_reports(reading: Reading, noted: Head) -> ReportVerification:
     """Verify every row of every user, and find missing ones.
 
     Parameters
     ----------
     reading : callable
         Returns a connection in a read transaction. Called repeatedly, so that the service can write in between.
+    noted : Head
+        The last row of the service's own chain that the audit chain names; number 0 if it names none.
     """
     found = ReportVerification()
     with reading() as connection:
         if not is_there(connection):
+            found.broken = "the table of reports: it was removed" if noted.number else ""
             return found
-    found.broken = _broken(reading, found)
+    found.broken = _broken(reading, found, noted)
     with reading() as connection:
         found.broken = found.broken or _miscounted(connection)
         found.gaps = tuple(gaps(connection))
     return found
 
 
-def _broken(reading: Reading, found: ReportVerification) -> str:
-    chain = _Chain("")
+def _broken(reading: Reading, found: ReportVerification, noted: Head) -> str:
+    chain = _Chain(SERVICE)
     while True:
         with reading() as connection:
             place = tuple_(reports.c.tenant, reports.c.number) > tuple_(chain.tenant, chain.number)
             after = select(reports).where(place).order_by(reports.c.tenant, reports.c.number).limit(_STEP)
             rows = connection.execute(after).mappings().all()
-        if not rows:
-            return _unexplained(chain)
-        for row in rows:
-            if row["tenant"] != chain.tenant:
-                if problem := _unexplained(chain):
+            if not rows:
+                return _unexplained(chain) or _differing(connection, {SERVICE: noted})
+            for row in rows:
+                if row["tenant"] != chain.tenant:
+                    if problem := _unexplained(chain):
+                        return problem
+                    chain = _Chain(row["tenant"])
+                    found.tenants += 1
+                if problem := _problem(chain, dict(row)):
+                    return f"row {row['number']} of {_whose(chain.tenant)}: {problem}"
+                if problem := _read_note(connection, chain, dict(row)):
                     return problem
-                chain = _Chain(row["tenant"])
-                found.tenants += 1
-            if problem := _problem(chain, dict(row)):
-                return f"row {row['number']} of `{row['tenant']}`: {problem}"
-            found.records += 1
-            found.removed += row["record"] is None
+                if chain.tenant == SERVICE and row["number"] == noted.number:
+                    found.noted_at = EPOCH + timedelta(microseconds=row["received_at"])
+                found.records += 1
+                found.removed += row["record"] is None
 
 
 def _problem(chain: _Chain, row: dict[str, Any]) -> str:
@@ -117,23 +128,48 @@ def _problem(chain: _Chain, row: dict[str, Any]) -> str:
         return ""
     if hashlib.sha256(record).hexdigest() != row["digest"]:
         return "its record was changed"
-    if row["chain"] == notes_of(chain.tenant):
-        _explain(chain, record)
     return ""
 
 
-def _explain(chain: _Chain, record: bytes) -> None:
-    note = json.loads(record)
-    if note["event"] == Note.REMOVED.value:
-        for first, last in note["rows"]:
-            chain.explained.update(range(first, last + 1))
+def _read_note(connection: Connection, chain: _Chain, row: Mapping[str, Any]) -> str:
+    """Read a note of the service; return the error in it, or in what it says of other chains, if any."""
+    if row["chain"] != notes_of(chain.tenant) or row["record"] is None:
+        return ""
+    try:
+        note = json.loads(row["record"])
+        if note["event"] == Note.REMOVED.value:
+            for first, last in note["rows"]:
+                chain.explained.update(range(first, last + 1))
+        if note["event"] == Note.HEADS.value:
+            heads = {str(user): Head(int(number), str(last)) for user, (number, last) in note["heads"].items()}
+            return _differing(connection, heads)
+    except (ValueError, TypeError, KeyError, AttributeError, OverflowError):
+        return f"row {row['number']} of {_whose(chain.tenant)}: it is no note of the service"
+    return ""
+
+
+def _differing(connection: Connection, heads: Mapping[str, Head]) -> str:
+    """Return the first row that was once the last of its chain, and is not there any more."""
+    columns = reports.c
+    ends = [(user, head.number) for user, head in heads.items()]
+    rows = select(columns.tenant, columns.number, columns.hash).where(tuple_(columns.tenant, columns.number).in_(ends))
+    present = {row.tenant: row.hash for row in connection.execute(rows)}
+    for user, head in heads.items():
+        if head.number and present.get(user) != head.hash:
+            what = "it is another one than the service noted" if user in present else "it was removed"
+            return f"row {head.number} of {_whose(user)}: {what}"
+    return ""
 
 
 def _unexplained(chain: _Chain) -> str:
     lost = chain.without - chain.explained
     if not lost:
         return ""
-    return f"row {min(lost)} of `{chain.tenant}`: its record was removed, and no row says that age was the reason"
+    return f"row {min(lost)} of {_whose(chain.tenant)}: its record was removed, and no row says that age was the reason"
+
+
+def _whose(tenant: str) -> str:
+    return f"`{tenant}`" if tenant else "the service itself"
 
 
 def _miscounted(connection: Connection) -> str:

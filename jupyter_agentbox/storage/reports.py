@@ -7,7 +7,7 @@ service's: they are created when it opens the database, and are not part of `MIG
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from itertools import groupby
@@ -31,13 +31,14 @@ from sqlalchemy import (
     tuple_,
 )
 
-from jupyter_agentbox.core.audit import GENESIS
+from jupyter_agentbox.core.audit import GENESIS, Part
 from jupyter_agentbox.core.calls import JsonObject
 from jupyter_agentbox.core.pagination import microseconds
 from jupyter_agentbox.core.ports import Clock
 from jupyter_agentbox.core.reports import Gap, Note, Report, check_distance, news_of, ranges, row_hash
 from jupyter_agentbox.exceptions import ReportRefusedError
 
+from . import audit_chain
 from .database import Database
 from .group_commit import GroupCommitter
 from .holds import Hold, add_hold, find_hold, holds, list_holds, may_go, release_hold
@@ -48,8 +49,10 @@ from .service_claim import ServiceClaim
 _LOCK: Final = text("SELECT pg_advisory_xact_lock(72057594037929)")
 #: Begins the name of the chain of what the service notes; no server's chain has a slash.
 _NOTES: Final = "service/"
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _DAY: Final = 86_400_000_000  # microseconds, as times are kept
+#: The user of the service's own chain: its notes about holds on all users, and about the ends of users' chains.
+SERVICE: Final = ""
 #: Rows that are read, or lose their record, at once.
 _STEP: Final = 500
 
@@ -176,6 +179,8 @@ class SqlReportLog:
         self._committer = GroupCommitter(
             database, on_interval=lambda _: None, interval=lambda: None, on_close=lambda: None
         )
+        #: The users whose chains have grown since their ends were noted; ``None`` if that is not known.
+        self._grown: set[str] | None = None
 
     async def append(self, tenant: str, reported: Sequence[Report]) -> Taken:
         """Add all or none of a user's records; on return, they are on disk.
@@ -187,7 +192,29 @@ class SqlReportLog:
         StorageError
         """
         now = microseconds(self._clock.now())
-        return await self._committer.run(lambda connection: _append(connection, tenant, reported, now), write=True)
+        taken = await self._committer.run(lambda connection: _append(connection, tenant, reported, now), write=True)
+        if taken.accepted:
+            self._has_grown([text_key(tenant)])
+        return taken
+
+    async def note_heads(self) -> None:
+        """Note the ends of the chains that have grown since the last time, so that the audit chain covers them.
+
+        A head of the audit chain that somebody keeps then proves those rows, too.
+
+        Raises
+        ------
+        StorageError
+        """
+        grown, self._grown = self._grown, set()
+        if grown is not None and not grown:
+            return
+        now = microseconds(self._clock.now())
+        try:
+            await self._committer.run(lambda connection: _note_heads(connection, grown, now), write=True)
+        except BaseException:
+            self._grown = None if grown is None or self._grown is None else self._grown | grown
+            raise
 
     async def page(self, query: ReportQuery) -> Sequence[ReportRow]:
         """Return the next rows, by user and number; none after the last one."""
@@ -203,7 +230,9 @@ class SqlReportLog:
         Their rows stay, and the service notes in their chain what was removed.
         """
         now = microseconds(self._clock.now())
-        return await self._committer.run(lambda connection: _remove_old(connection, now, days), write=True)
+        removed = await self._committer.run(lambda connection: _remove_old(connection, now, days), write=True)
+        self._has_grown(removed.tenants)
+        return removed.may_be_more
 
     async def set_hold(self, hold: Hold) -> None:
         """Store a hold, and note it in the user's chain; a hold on all users is noted in the service's own."""
@@ -213,6 +242,7 @@ class SqlReportLog:
             _note_hold(connection, Note.HOLD_SET, hold, by=hold.set_by, at=microseconds(hold.set_at))
 
         await self._committer.run(job, write=True)
+        self._has_grown([text_key(hold.tenant)])
 
     async def release_hold(self, hold_id: str, *, by: str, reason: str) -> Hold | None:
         """End a hold and note that; return the hold, or ``None`` if none is in force."""
@@ -226,7 +256,10 @@ class SqlReportLog:
                 _note_hold(connection, Note.HOLD_RELEASED, hold, by=by, at=now)
             return hold
 
-        return await self._committer.run(job, write=True)
+        hold = await self._committer.run(job, write=True)
+        if hold is not None:
+            self._has_grown([text_key(hold.tenant)])
+        return hold
 
     async def holds(self) -> Sequence[Hold]:
         """Return all holds, also those that were released, the newest first."""
@@ -240,6 +273,10 @@ class SqlReportLog:
     async def aclose(self) -> None:
         """Close the database."""
         await self._committer.aclose()
+
+    def _has_grown(self, tenants: Iterable[str]) -> None:
+        if self._grown is not None:
+            self._grown.update(tenants)
 
 
 def make_tables(connection: Connection) -> None:
@@ -274,7 +311,33 @@ def _note_hold(connection: Connection, note: Note, hold: Hold, *, by: str, at: i
     tip.write(connection)
 
 
-def _remove_old(connection: Connection, now: int, days: float) -> bool:
+def _note_heads(connection: Connection, grown: set[str] | None, now: int) -> None:
+    """Note the ends of these chains, or of all, in the service's own; and the end of that in the audit chain."""
+    audit_chain.lock(connection)
+    _lock(connection)
+    columns = reports.c
+    if grown is None:
+        grown = set(connection.scalars(select(columns.tenant).distinct()))
+    users = sorted(grown - {SERVICE})
+    own = _Tip.of(connection, SERVICE, now)
+    for start in range(0, len(users), _STEP):
+        heads: JsonObject = {user: [*_Tip.of(connection, user, now).at] for user in users[start : start + _STEP]}
+        own.note(Note.HEADS, {"heads": heads})
+    own.write(connection)
+    number, last = own.at
+    if grown:
+        audit_chain.append(connection, Part.REPORTS, str(number), last)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Removed:
+    """Whose records were removed, and whether there may be more."""
+
+    tenants: Sequence[str]
+    may_be_more: bool
+
+
+def _remove_old(connection: Connection, now: int, days: float) -> _Removed:
     _lock(connection)
     columns = reports.c
     is_old = columns.received_at < now - int(days * _DAY)
@@ -286,14 +349,16 @@ def _remove_old(connection: Connection, now: int, days: float) -> bool:
         may_go(connection, columns.tenant, columns.at, columns.received_at),
     )
     rows = connection.execute(old.order_by(columns.tenant, columns.number).limit(_STEP)).all()
+    tenants = []
     for tenant, of_tenant in groupby(rows, key=lambda row: row.tenant):
+        tenants.append(tenant)
         numbers = [row.number for row in of_tenant]
         is_one = (columns.tenant == tenant) & columns.number.in_(numbers)
         connection.execute(reports.update().where(is_one).values(record=None))
         tip = _Tip.of(connection, tenant, now)
         tip.note(Note.REMOVED, {"rows": [list(run) for run in ranges(numbers)]})
         tip.write(connection)
-    return len(rows) == _STEP
+    return _Removed(tenants=tenants, may_be_more=len(rows) == _STEP)
 
 
 def _append(connection: Connection, tenant: str, reported: Sequence[Report], now: int) -> Taken:
@@ -367,6 +432,11 @@ class _Tip:
         last = select(columns.number, columns.hash).where(columns.tenant == tenant)
         found = connection.execute(last.order_by(columns.number.desc()).limit(1)).one_or_none()
         return cls(tenant, (0, GENESIS) if found is None else (found.number, found.hash), now)
+
+    @property
+    def at(self) -> tuple[int, str]:
+        """The last row's number and hash."""
+        return self._number, self._hash
 
     def add(self, chain: str, sequence: int, record: bytes, at: int) -> None:
         """Add a row."""
@@ -443,7 +513,7 @@ def _page(connection: Connection, query: ReportQuery) -> Sequence[ReportRow]:
         ReportRow(
             tenant=row.tenant,
             number=row.number,
-            received_at=_EPOCH + timedelta(microseconds=row.received_at),
+            received_at=EPOCH + timedelta(microseconds=row.received_at),
             record=row.record,
             digest=row.digest,
             hash=row.hash,

@@ -18,11 +18,13 @@ from jupyter_agentbox.composition import AgentBox, Settings, build
 from jupyter_agentbox.core.audit_trail import AuditSettings, Link
 from jupyter_agentbox.core.calls import ToolCall
 from jupyter_agentbox.core.policy import Effect, Policy, Rule
+from jupyter_agentbox.core.reports import read_report
 from jupyter_agentbox.history_commands import BROKEN, OK, main
-from jupyter_agentbox.storage.approvals import sqlite_url
+from jupyter_agentbox.storage.approvals import SqlApprovalStore, sqlite_url
 from jupyter_agentbox.storage.audit_log import SqlAuditLog
 from jupyter_agentbox.storage.report_verification import ReportVerification
-from jupyter_agentbox.testing import FakeAnnouncer, FakeTools
+from jupyter_agentbox.storage.reports import SqlReportLog
+from jupyter_agentbox.testing import FakeAnnouncer, FakeClock, FakeTools
 
 from .service import PREFIX, TIMEOUT, Service, a_policy, listening, running_service
 
@@ -274,3 +276,64 @@ async def test_verify_names_the_first_row_that_somebody_changed(
         connection.close()
         assert await verify(str(service.database)) == BROKEN
     assert says in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (
+            "DELETE FROM agentbox_reports WHERE tenant = 'ada'; DELETE FROM agentbox_report_chains",
+            "row 3 of `ada`: it was removed",
+        ),
+        (
+            "DELETE FROM agentbox_reports WHERE number = 3; UPDATE agentbox_report_chains SET last = 2, records = 2",
+            "row 3 of `ada`: it was removed",
+        ),
+        (
+            "DELETE FROM agentbox_reports WHERE tenant = ''",
+            "row 1 of the service itself: it was removed",
+        ),
+        ("DROP TABLE agentbox_reports; DROP TABLE agentbox_report_chains", "the table of reports: it was removed"),
+    ],
+)
+async def test_the_head_that_is_kept_covers_the_chains_of_users(
+    tmp_path: Path, change: str, says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async with running_service(tmp_path, a_policy()) as service:
+        await report(service, "ada", lines_of("ada", 3))
+    assert await verify(str(service.database)) == OK
+    assert "The head covers those that were taken until " in capsys.readouterr().out
+    with sqlite3.connect(service.database) as connection:
+        connection.executescript(change)
+    connection.close()
+    assert await verify(str(service.database)) == BROKEN
+    assert says in capsys.readouterr().out
+
+
+async def test_a_chain_that_was_written_anew_is_found(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    async with running_service(tmp_path, a_policy()) as service:
+        await report(service, "ada", lines_of("ada", 3))
+    with sqlite3.connect(service.database) as connection:
+        connection.executescript(
+            "DELETE FROM agentbox_reports WHERE tenant = 'ada'; DELETE FROM agentbox_report_chains"
+        )
+    connection.close()
+    async with running_service(tmp_path, a_policy()) as service:  # whoever can write there runs the service's code
+        await report(service, "ada", lines_of("ada", 4, tool="harmless"))
+    assert await verify(str(service.database)) == BROKEN
+    assert "row 3 of `ada`: it is another one than the service noted" in capsys.readouterr().out
+
+
+async def test_what_was_reported_later_is_covered_by_the_next_note(database_url: str) -> None:
+    store = SqlApprovalStore(database_url, clock=FakeClock())
+    await store.check_writable()
+    log, audit = SqlReportLog(database_url, clock=FakeClock()), SqlAuditLog(database_url)
+    numbers = []
+    for sequence in (1, 2, 2):
+        line = lines_of("ada", sequence)[-1]
+        await log.append("ada", [read_report(line, tenant="ada")])
+        await log.note_heads()
+        numbers.append((await audit.verify()).reports.number)
+    for one in (audit, log, store):
+        await one.aclose()
+    assert numbers == [1, 2, 2], "one note whenever something came"

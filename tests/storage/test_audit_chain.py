@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from sqlalchemy import Connection, create_engine, text
 
 from jupyter_agentbox.core.approvals import Answer, ApprovalRequest, Lapse, Outcome, OutcomeState, Status
-from jupyter_agentbox.core.audit import Head
+from jupyter_agentbox.core.audit import Head, Part
 from jupyter_agentbox.core.policy import Effect, Evaluation, Rule
 from jupyter_agentbox.core.questions import QuestionAction, QuestionMode, QuestionRecord
 from jupyter_agentbox.core.redaction import REDACTED, Redaction
@@ -357,6 +357,10 @@ async def test_the_entries_of_what_is_no_longer_kept_are_removed_behind_a_checkp
         new = a_request("new", created_at=NOON + timedelta(days=2))
         await store.add(new)
         await settle(store, new, Answer.ALLOW_ONCE)
+        for number in (1, 2):
+            await store._committer.run(
+                lambda at, one=number: audit_chain.append(at, Part.REPORTS, str(one), ""), write=True
+            )
         await fill(store)
         before = checked(url)
         await sweep(store, at=NOON + timedelta(days=2))
@@ -364,6 +368,7 @@ async def test_the_entries_of_what_is_no_longer_kept_are_removed_behind_a_checkp
 
     assert after.broken is None
     assert after.first > before.head.number
+    assert after.reports.number == 2, "how far the reports of users' servers had come is kept"
     assert after.head.number - after.first < before.head.number
     assert "older than the first entry" in str(checked(url, before.head).broken)
 
