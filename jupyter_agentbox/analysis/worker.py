@@ -28,8 +28,6 @@ _SEVERITIES: Final = {
     "S101": Severity.INFO,
 }
 
-_TOO_MUCH: Final = "the code is nested too deeply, or has too many magic commands, to be analysed"
-
 Found = dict[str, Any]
 
 

@@ -22,6 +22,7 @@ from .calls import LONG, JsonObject, JsonValue, Omission, canonical_json, is_lon
 from .redaction import Redaction
 from .site_policy import SiteAudit
 from .times import json_time
+from .unique_keys import with_unique_keys
 
 #: The format of the records.
 SCHEMA: Final = "jupyter-agentbox/audit/1"
@@ -354,7 +355,7 @@ def check_trail(lines: Iterable[str]) -> tuple[tuple[Chain, ...], int]:
 
 def _read(line: str) -> JsonObject | None:
     try:
-        record = json.loads(line, object_pairs_hook=_without_repetition)
+        record = json.loads(line, object_pairs_hook=with_unique_keys)
     except (ValueError, RecursionError):
         return None
     return record if isinstance(record, dict) and record.get("schema") == SCHEMA else None
@@ -370,14 +371,6 @@ def read_record(line: str) -> JsonObject | None:
     except (TypeError, ValueError):
         is_sound = False
     return record if is_sound else None
-
-
-def _without_repetition(pairs: list[tuple[str, JsonValue]]) -> JsonObject:
-    """Reject duplicate keys: the hash would cover the last, while other readers may use the first."""
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        raise ValueError("a key is there twice")
-    return found
 
 
 def _add(found: _Found, record: JsonObject, number: int) -> None:

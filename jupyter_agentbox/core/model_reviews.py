@@ -9,6 +9,7 @@ from typing import Final
 
 from .approvals import Answer
 from .reviewers import Reviewer, ReviewerKind, Via
+from .unique_keys import with_unique_keys
 
 #: Maximum length of a stored rationale, in characters.
 RATIONALE_LIMIT: Final = 1000
@@ -65,7 +66,7 @@ def review_from_text(text: str) -> Review:
     ValueError
         It is anything else, which then is ignored entirely.
     """
-    value = json.loads(_without_fence(text.strip()), object_pairs_hook=_no_key_twice)
+    value = json.loads(_without_fence(text.strip()), object_pairs_hook=with_unique_keys)
     if not isinstance(value, dict) or value.keys() != {"risk", "outcome", "rationale"}:
         raise ValueError("the review must have `risk`, `outcome` and `rationale`, and nothing else")
     rationale = value["rationale"]
@@ -93,9 +94,3 @@ def _without_fence(text: str) -> str:
     if len(lines) > 2 and lines[0] in {"```", "```json"} and lines[-1] == "```":
         return "\n".join(lines[1:-1])
     return text
-
-
-def _no_key_twice(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    if len(dict(pairs)) != len(pairs):
-        raise ValueError("a key stands twice in the review")
-    return dict(pairs)

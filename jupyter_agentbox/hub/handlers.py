@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -15,7 +14,7 @@ from jupyter_agentbox.core.calls import JsonObject
 from jupyter_agentbox.core.text import one_line
 from jupyter_agentbox.exceptions import AgentBoxError, NotAnApproverError, StorageError
 from jupyter_agentbox.services.audit.manager import AuditManager
-from jupyter_agentbox.services.handlers import status_code_of
+from jupyter_agentbox.services.handlers import read_json_object, status_code_of
 from jupyter_agentbox.services.json_answers import answer_text
 
 from .callers import HOLD_SCOPE, Caller, caller_by_token
@@ -161,12 +160,9 @@ class JsonHandler(HubServiceHandler):
     def json_object(self) -> JsonObject:
         """Return the request's body, a JSON object."""
         try:
-            body = json.loads(self.request.body, object_pairs_hook=_one_of_each)
-        except (ValueError, RecursionError):
-            raise web.HTTPError(400, "the body must be JSON, and no object may have a key twice") from None
-        if not isinstance(body, dict):
-            raise web.HTTPError(400, "the body must be a JSON object")
-        return body
+            return read_json_object(self.request.body)
+        except ValueError as error:
+            raise web.HTTPError(400, str(error)) from None
 
     def finish_json(self, value: Mapping[str, Any]) -> None:
         """Answer with JSON."""
@@ -236,11 +232,3 @@ def told_of(error: AgentBoxError) -> str:
 def status_of_error(error: AgentBoxError) -> int:
     """Return an error's HTTP status code. `NotAnApproverError` is known only here: no other server has approvers."""
     return 403 if isinstance(error, NotAnApproverError) else status_code_of(error)
-
-
-def _one_of_each(pairs: list[tuple[str, Any]]) -> JsonObject:
-    """Refuse a repeated key: parsers differ in which of the two values they use."""
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        raise ValueError("an object has the same key twice")
-    return found

@@ -11,8 +11,9 @@ from jupyter_server.base.handlers import APIHandler
 from jupyter_server.utils import ensure_async
 from tornado import web
 
-from jupyter_agentbox.core.calls import JsonObject, JsonValue
+from jupyter_agentbox.core.calls import JsonObject
 from jupyter_agentbox.core.ports import IsolationFinder, ToolCatalog
+from jupyter_agentbox.core.unique_keys import with_unique_keys
 from jupyter_agentbox.exceptions import (
     AgentBoxError,
     AgentConfigurationError,
@@ -159,12 +160,9 @@ class AgentBoxHandler(APIHandler):
             If it is not a JSON object, or has duplicate keys.
         """
         try:
-            body = json.loads(self.request.body, object_pairs_hook=_one_of_each)
-        except (ValueError, RecursionError):
-            raise InvalidDecisionError("the body must be JSON") from None
-        if not isinstance(body, dict):
-            raise InvalidDecisionError("the body must be a JSON object")
-        return body
+            return read_json_object(self.request.body)
+        except ValueError as error:
+            raise InvalidDecisionError(str(error)) from None
 
     async def may_read(self, resource: str) -> bool:
         """Whether the client may read a resource: those who may change it need not be allowed to read it."""
@@ -217,9 +215,18 @@ class AgentBoxHandler(APIHandler):
         return web.HTTPError(422, message)
 
 
-def _one_of_each(pairs: list[tuple[str, JsonValue]]) -> JsonObject:
-    """Reject duplicate keys: parsers differ in which one they use."""
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        raise ValueError("an object has the same key twice")
+def read_json_object(body: bytes) -> JsonObject:
+    """Parse the body of a request.
+
+    Raises
+    ------
+    ValueError
+        If it is not a JSON object, or has duplicate keys. The message says which.
+    """
+    try:
+        found = json.loads(body, object_pairs_hook=with_unique_keys)
+    except (ValueError, RecursionError):
+        raise ValueError("the body must be JSON, and no object may have a key twice") from None
+    if not isinstance(found, dict):
+        raise ValueError("the body must be a JSON object")
     return found

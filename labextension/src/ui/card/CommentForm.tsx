@@ -6,7 +6,7 @@ import React from 'react';
 import { useTrans } from '../context';
 import { DecisionButton } from '../guarded/DecisionButton';
 import { useFirstFocus } from '../hooks/useFirstFocus';
-import { useInView } from '../hooks/useInView';
+import { useScrollIntoView } from '../hooks/useScrollIntoView';
 import type { IComment } from './forms';
 
 export interface ICommentFormProps {
@@ -28,7 +28,7 @@ export function CommentForm(props: ICommentFormProps): JSX.Element {
   const { comment } = props;
   const root = React.useRef<HTMLDivElement>(null);
   const field = React.useRef<HTMLTextAreaElement>(null);
-  useInView(root, props.isFocused);
+  useScrollIntoView(root, props.isFocused);
   useFirstFocus(field, props.isFocused);
   return (
     <div

@@ -7,7 +7,7 @@ import { useTrans } from '../context';
 import { DecisionButton } from '../guarded/DecisionButton';
 import { CardGuard } from '../guarded/GuardedCard';
 import { useFirstFocus } from '../hooks/useFirstFocus';
-import { useInView } from '../hooks/useInView';
+import { useScrollIntoView } from '../hooks/useScrollIntoView';
 
 export interface IRejectFormProps {
   reason: string;
@@ -30,7 +30,7 @@ export function RejectForm(props: IRejectFormProps): JSX.Element {
   const field = React.useRef<HTMLTextAreaElement>(null);
   useFirstFocus(field, props.isFocused);
   const root = React.useRef<HTMLDivElement>(null);
-  useInView(root, props.isFocused);
+  useScrollIntoView(root, props.isFocused);
 
   const onKeyDown = (event: React.KeyboardEvent): void => {
     const { isTrusted, isComposing } = event.nativeEvent;

@@ -8,7 +8,7 @@ import { Difference } from '../code/Difference';
 import { withPlainBreaks } from '../code/editor';
 import { CODE } from '../code/findings';
 import { useTrans } from '../context';
-import { useInView } from '../hooks/useInView';
+import { useScrollIntoView } from '../hooks/useScrollIntoView';
 import { EditFooter } from './EditFooter';
 import type { IEditFormProps } from './EditForm';
 
@@ -16,7 +16,7 @@ export function CodeForm(props: IEditFormProps): JSX.Element {
   const trans = useTrans();
   const { approval, draft, isFocused } = props;
   const root = React.useRef<HTMLDivElement>(null);
-  useInView(root, isFocused);
+  useScrollIntoView(root, isFocused);
   const after = React.useRef<HTMLDivElement>(null);
   const original = String(approval.call.arguments[CODE]);
   const code = String(draft.values[CODE]);

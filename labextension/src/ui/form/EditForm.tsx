@@ -9,7 +9,7 @@ import type { IDraft } from './draft';
 import type { IJsonObject } from '../../api/json';
 import type { IApproval } from '../../api/protocol';
 import { useFirstFocus } from '../hooks/useFirstFocus';
-import { useInView } from '../hooks/useInView';
+import { useScrollIntoView } from '../hooks/useScrollIntoView';
 import { Changes } from './Changes';
 import { EditFooter } from './EditFooter';
 import { CardGuard } from '../guarded/GuardedCard';
@@ -47,7 +47,7 @@ export function EditForm(props: IEditFormProps): JSX.Element {
         ?.focus();
     }
   }, []);
-  useInView(root, props.isFocused);
+  useScrollIntoView(root, props.isFocused);
 
   return (
     <div

@@ -5,7 +5,7 @@ import { useEffect, useRef } from 'react';
 import type { RefObject } from 'react';
 
 /** Scroll to an element when it appears, or to its beginning if it is longer than the window. */
-export function useInView(
+export function useScrollIntoView(
   element: RefObject<HTMLElement>,
   isWanted: boolean
 ): void {
