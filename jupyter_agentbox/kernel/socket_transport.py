@@ -61,7 +61,7 @@ class SocketTransport(KernelTransport):
         self._socket.close()
 
     def _read(self, receive: Callable[[Any], None]) -> None:
-        joiner = Joiner()
+        joiner = Joiner(is_limited=False)
         with suppress(OSError):
             while packet := self._socket.recv(MAX_PACKET):
                 try:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from enum import Enum
-from typing import Final
+from typing import Any, Final
 
 from jupyter_agentbox.core.hub_reviews import HubReview
 
@@ -40,6 +40,8 @@ class SentRequest:
     is_taken: bool = False
     #: Whom the server asks before it runs the tool, from the last progress notification.
     review: HubReview | None = None
+    #: The content blocks of a result with so many that parsing all of them at once would block the event loop.
+    long_content: Sequence[Any] = ()
 
     def fail(self, failure: RequestFailure, reason: str) -> None:
         """Set the failure; the first call counts."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final, cast
 
 import mcp
@@ -18,6 +18,7 @@ from mcp_types import (
     CallToolRequest,
     CallToolRequestParams,
     CallToolResult,
+    ContentBlock,
     ElicitRequest,
     InputRequests,
     InputRequiredResult,
@@ -59,6 +60,9 @@ _UNSUPPORTED: Final = {
     "roots/list": "directories to work in (roots)",
 }
 _RESULT: Final[TypeAdapter[CallToolResult | InputRequiredResult]] = TypeAdapter(CallToolResult | InputRequiredResult)
+_BLOCKS: Final[TypeAdapter[list[ContentBlock]]] = TypeAdapter(list[ContentBlock])
+#: How many content blocks are parsed before the event loop gets a turn.
+_BLOCKS_AT_ONCE: Final = 500
 #: Seconds to wait for further responses from a server that no longer knows the session.
 _LAST_ANSWERS: Final = 2.0
 
@@ -219,14 +223,16 @@ class Session:
             running.sent = sent
             try:
                 async with running.limit:
-                    return self._result(call.tool, await self._answered(call, params, listener))
+                    result = await self._answered(call, params, listener)
+                    return self._result(call.tool, result, await _blocks(sent.long_content or result.content))
             except TimeoutError:
                 timed_out = MCPError(code=REQUEST_TIMEOUT, message="the time of the call is over")
                 raise await self._error(call, timed_out, sent, seconds) from None
             except MCPError as error:
                 raise await self._error(call, error, sent, seconds) from None
-            except ValidationError as error:
-                message = f"`{call.qualified_name}` ran, but its result is not valid MCP: {_first_problem(error)}"
+            except (ValidationError, _InvalidContentError) as error:
+                problem = _first_problem(error) if isinstance(error, ValidationError) else error
+                message = f"`{call.qualified_name}` ran, but its result is not valid MCP: {problem}"
                 raise ToolServerError(message) from None
 
     async def _answered(
@@ -275,11 +281,10 @@ class Session:
             responses[key] = result_of(answer, question.mode)
         return responses
 
-    def _result(self, tool: str, result: CallToolResult) -> ToolResult:
-        content = tuple(block.model_dump(by_alias=True, mode="json", exclude_none=True) for block in result.content)
+    def _result(self, tool: str, result: CallToolResult, content: Sequence[JsonObject]) -> ToolResult:
         structured = result.structured_content
         return ToolResult(
-            content=cast(tuple[JsonObject, ...], content),
+            content=tuple(content),
             structured=structured,
             wrapped=tool in self._wrapped and isinstance(structured, dict) and set(structured) == {"result"},
             is_error=bool(result.is_error),
@@ -401,7 +406,37 @@ def describe_exit(transport: StdioTransport) -> str:
     return f"the server ended with status {status}"
 
 
-def _first_problem(error: ValidationError) -> str:
-    """Describe an error and its position, without the value: results do not belong in messages."""
+async def _blocks(content: Sequence[Any]) -> Sequence[JsonObject]:
+    """Return content blocks, parsed or not, as JSON; a long list takes seconds, in which the event loop goes on.
+
+    Raises
+    ------
+    _InvalidContentError
+    """
+    found: list[JsonObject] = []
+    for start in range(0, len(content), _BLOCKS_AT_ONCE):
+        if start:
+            await asyncio.sleep(0)
+        try:
+            blocks = _BLOCKS.validate_python(content[start : start + _BLOCKS_AT_ONCE], by_name=False)
+        except ValidationError as error:
+            raise _InvalidContentError(_first_problem(error, start)) from None
+        found += _BLOCKS.dump_python(blocks, by_alias=True, mode="json", exclude_none=True)
+    return found
+
+
+class _InvalidContentError(Exception):
+    """A content block is not valid MCP; the text says which, and why."""
+
+
+def _first_problem(error: ValidationError, start: int | None = None) -> str:
+    """Describe an error and its position, without the value: results do not belong in messages.
+
+    Parameters
+    ----------
+    start : int, optional
+        The number of the first content block, if it is an error in a list of those.
+    """
     first = error.errors(include_input=False, include_url=False)[0]
-    return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+    place = first["loc"] if start is None else ("content", start + int(first["loc"][0]), *first["loc"][1:])
+    return f"{'.'.join(map(str, place))}: {first['msg']}"

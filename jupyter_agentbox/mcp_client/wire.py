@@ -34,6 +34,10 @@ _NOT_OFFERED: Final = {
 }
 
 
+#: Number of content blocks in a result above which they are parsed in steps, not by the SDK.
+_MANY_BLOCKS: Final = 500
+
+
 class Wire:
     """The open requests of a connection.
 
@@ -87,6 +91,8 @@ class Wire:
                 sent.is_answered = True
             if request is not None and isinstance(message, JSONRPCResponse):
                 self._repair(request, message)
+                if sent is not None and request.method == "tools/call":
+                    _set_apart(message.result, sent)
         return message
 
     def lists_tools(self, request_id: RequestId | None) -> bool:
@@ -148,3 +154,10 @@ class Wire:
             meta: dict[str, Any] = (request.params or {}).get("_meta") or {}
             version = meta.get(PROTOCOL_VERSION_META_KEY, self._version)
             response.result = repair_tool_list(response.result, version, self.log)
+
+
+def _set_apart(result: dict[str, Any], sent: SentRequest) -> None:
+    """Move many content blocks from a result to the request, where the session finds them."""
+    content = result.get("content")
+    if isinstance(content, list) and len(content) > _MANY_BLOCKS:
+        sent.long_content, result["content"] = content, []

@@ -52,9 +52,17 @@ def to_packets(message: JsonObject) -> Iterator[bytes]:
 
 
 class Joiner:
-    """Joins packets to messages."""
+    """Joins packets to messages.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    is_limited : bool
+        Whether messages are limited to `MAX_MESSAGE` bytes and `MAX_VALUES` values. Those of a kernel are; those of its
+        owner are not, because the results in them are limited where an MCP server sends them.
+    """
+
+    def __init__(self, *, is_limited: bool = True) -> None:
+        self._is_limited = is_limited
         self._parts: list[bytes] | None = None
         self._size = 0
 
@@ -66,7 +74,7 @@ class Joiner:
         MessageError
             If it completes a message that cannot be parsed.
         TooLargeError
-            If the message exceeds `MAX_MESSAGE` with this packet.
+            If the message exceeds a limit with this packet.
         """
         flags = packet[0] if packet else 0
         if flags & _FIRST:
@@ -75,13 +83,13 @@ class Joiner:
             return None  # the message was too long, or its beginning was never sent
         self._parts.append(packet[1:])
         self._size += len(packet)
-        if self._size > MAX_MESSAGE:
+        if self._is_limited and self._size > MAX_MESSAGE:
             head, self._parts = self._parts[0], None
             raise TooLargeError(f"a message of more than {MAX_MESSAGE:,} bytes", id=head_id(head))
         if not flags & _LAST:
             return None
         data, self._parts = b"".join(self._parts), None
-        if count_values(data) > MAX_VALUES:
+        if self._is_limited and count_values(data) > MAX_VALUES:
             raise TooLargeError(f"a message of more than {MAX_VALUES:,} values", id=head_id(data))
         try:
             value: JsonValue = json.loads(data)

@@ -70,6 +70,8 @@ def weight_of(value: JsonValue, *, most: float = math.inf) -> int:
     while rest and total < most:
         item = rest.pop()
         total += VALUE_SIZE
+        if item is None or isinstance(item, int | float):
+            continue  # first, because a long message is often a list of numbers
         if isinstance(item, str):
             total += len(item)
         elif isinstance(item, Mapping):

@@ -14,7 +14,9 @@ import pytest
 
 from jupyter_agentbox.kernel.cells import Cells
 from jupyter_agentbox.kernel.socket_transport import SocketTransport
+from jupyter_agentbox.protocol.messages import MAX_MESSAGE
 from jupyter_agentbox.protocol.packets import MAX_PACKET, TEXTS_BEFORE, Joiner, to_packets
+from jupyter_agentbox.protocol.sizes import MAX_VALUES
 
 pytestmark = pytest.mark.skipif(sys.platform == "darwin", reason="macOS has no sockets of this type")
 
@@ -64,6 +66,16 @@ def test_messages_go_both_ways(owner: socket.socket, transport: SocketTransport)
     for packet in to_packets({"in": "x" * (3 * MAX_PACKET)}):
         owner.send(packet)
     assert heard.get(timeout=TIMEOUT) == {"in": "x" * (3 * MAX_PACKET)}
+
+
+def test_a_result_may_be_larger_than_what_a_kernel_may_send(owner: socket.socket, transport: SocketTransport) -> None:
+    heard: queue.SimpleQueue[Any] = queue.SimpleQueue()
+    transport.listen(heard.put)
+    results = {"text": "x" * (MAX_MESSAGE + 1)}, {"values": [0] * (MAX_VALUES + 1)}
+    for result in results:
+        for packet in to_packets(result):
+            owner.send(packet)
+        assert heard.get(timeout=TIMEOUT) == result
 
 
 def test_what_cannot_be_read_is_dropped(owner: socket.socket, transport: SocketTransport) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 
 import psutil
 import pytest
+from pydantic import TypeAdapter
 
 from jupyter_agentbox.core.calls import JsonValue, ToolCall
 from jupyter_agentbox.core.tools import LogMessage, Progress, ServerState, ServerStatus, ToolResult
@@ -497,6 +498,26 @@ async def test_content_blocks_keep_their_wire_names(running: Running, script: Sc
         {"type": "image", "data": "aGk=", "mimeType": "image/png"},
         {"type": "resource_link", "uri": "file:///x", "name": "x"},
     )
+
+
+async def test_of_many_content_blocks_the_loop_gets_a_turn_between_some_and_none_is_altered(
+    running: Running, script: Script, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parsed: list[int] = []
+    steps = TypeAdapter.validate_python
+
+    def validate(adapter: Any, value: Any, **options: Any) -> Any:
+        parsed.append(len(value))
+        return steps(adapter, value, **options)
+
+    async with running({"raw": script("raw.py")}) as servers:
+        few = await servers.call_tool(call("block"))
+        monkeypatch.setattr(TypeAdapter, "validate_python", validate)
+        many = await servers.call_tool(call("block", times=10_000))
+        with pytest.raises(ToolServerError, match=r"not valid MCP: content\.5200\.TextContent\.text"):
+            await servers.call_tool(call("bad_result", after=5200))
+    assert many.content == few.content * 10_000
+    assert max(parsed) <= 1000, "how many values are parsed at once"
 
 
 async def test_a_wrapper_is_known_and_a_result_that_breaks_its_schema_is_still_a_result(

@@ -215,12 +215,13 @@ def block(request, arguments):
         {"type": "image", "data": "aGk=", "mimeType": "image/png"},
         {"type": "resource_link", "uri": "file:///x", "name": "x"},
     ]
-    answer(request, content=content)
+    answer(request, content=content * arguments.get("times", 1))
 
 
 @tool
 def bad_result(request, arguments):
-    answer(request, content="not a list")
+    good = [{"type": "text", "text": "one"}] * arguments.get("after", 0)
+    answer(request, content=[*good, {"type": "text"}] if good else "not a list")
 
 
 def schema(name):
