@@ -27,7 +27,7 @@ _SCHEMAS: Final = Path(__file__).parent / "event_schemas"
 #: Seconds between two announcements of the same running call's progress.
 PROGRESS_INTERVAL: Final = 0.25
 #: How many requests' last announcements are remembered.
-MOST_TOLD: Final = 10_000
+MOST_ANNOUNCED: Final = 10_000
 
 
 class EventAnnouncer:
@@ -41,9 +41,9 @@ class EventAnnouncer:
 
     def __init__(self, events: EventLogger) -> None:
         self._events = events
-        self._told: dict[str, tuple[str, str | None]] = {}
+        self._announced: dict[str, tuple[str, str | None]] = {}
         self._later: dict[str, asyncio.TimerHandle] = {}
-        self._untold: set[str] = set()
+        self._held_back: set[str] = set()
         for schema in sorted(_SCHEMAS.glob("*.yaml")):
             if not any(id in schema.read_text() for id in events.schemas.schema_ids):
                 events.register_event_schema(schema)
@@ -52,12 +52,12 @@ class EventAnnouncer:
         """Announce a new or changed request. Progress of a running call is announced at most a few times a second."""
         outcome = request.outcome.state.value if request.outcome else None
         state = (request.status.value, outcome)
-        if self._told.get(request.id) == state:
+        if self._announced.get(request.id) == state:
             self._announce_progress(request)
             return
-        self._told[request.id] = state
-        if len(self._told) > MOST_TOLD:  # the end of some is never announced
-            self._forget(next(iter(self._told)))
+        self._announced[request.id] = state
+        if len(self._announced) > MOST_ANNOUNCED:  # the end of some is never announced
+            self._forget(next(iter(self._announced)))
         if outcome not in (None, OutcomeState.RUNNING.value) or request.status.value not in ("pending", "approved"):
             self._forget(request.id)
         self._emit_approval(request)
@@ -84,22 +84,22 @@ class EventAnnouncer:
 
     def _announce_progress(self, request: ApprovalRequest) -> None:
         if request.id in self._later:
-            self._untold.add(request.id)
+            self._held_back.add(request.id)
             return
         loop = asyncio.get_running_loop()
-        self._later[request.id] = loop.call_later(PROGRESS_INTERVAL, self._tell_progress, request)
+        self._later[request.id] = loop.call_later(PROGRESS_INTERVAL, self._announce_held_back, request)
         self._emit_approval(request)
 
-    def _tell_progress(self, request: ApprovalRequest) -> None:
+    def _announce_held_back(self, request: ApprovalRequest) -> None:
         """Announce the progress that has arrived in the meantime, if any."""
         self._later.pop(request.id, None)
-        if request.id in self._untold:
-            self._untold.discard(request.id)
+        if request.id in self._held_back:
+            self._held_back.discard(request.id)
             self._announce_progress(request)
 
     def _forget(self, request_id: str) -> None:
-        self._told.pop(request_id, None)
-        self._untold.discard(request_id)
+        self._announced.pop(request_id, None)
+        self._held_back.discard(request_id)
         timer = self._later.pop(request_id, None)
         if timer is not None:
             timer.cancel()

@@ -131,23 +131,23 @@ def configuration(environment: Mapping[str, str], sites: Iterable[Path]) -> Iter
         yield Check(name="site's rules", state="problem" if why else "ok", text=text, advice=advice)
 
 
-def kernelspecs(places: Sequence[Path]) -> Check:
+def kernelspecs(directories: Sequence[Path]) -> Check:
     """Check that no kernelspec in a directory of the user's hides one of the site's.
 
     Parameters
     ----------
-    places : sequence of Path
+    directories : sequence of Path
         The directories of kernelspecs, in the order in which Jupyter searches them.
     """
     seen: dict[str, Path] = {}
     hidden: list[str] = []
-    for place in places:
-        for spec in sorted(place.glob("*/kernel.json")):
+    for directory in directories:
+        for spec in sorted(directory.glob("*/kernel.json")):
             name = spec.parent.name.lower()
             if name not in seen:
-                seen[name] = place
+                seen[name] = directory
             elif is_site(spec.parent) and not is_site(seen[name]):
-                hidden.append(f"`{name}` of {place} by that of {seen[name]}")
+                hidden.append(f"`{name}` of {directory} by that of {seen[name]}")
     if hidden:
         return Check(
             name="kernelspecs",

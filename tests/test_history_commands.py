@@ -15,7 +15,7 @@ import pytest
 from jupyter_agentbox.cli import main
 from jupyter_agentbox.core.approvals import ApprovalRequest, Status
 from jupyter_agentbox.core.audit import GENESIS
-from jupyter_agentbox.core.audit_trail import Link
+from jupyter_agentbox.core.audit_trail import TrailEnd
 from jupyter_agentbox.storage.approvals import SqlApprovalStore, sqlite_url
 from jupyter_agentbox.testing import FakeClock
 from tests.samples import a_call, a_decision, a_request
@@ -240,7 +240,7 @@ def test_a_record_whose_time_was_changed_does_not_hide_the_others(
 
 
 def trail(*events: str) -> list[str]:
-    link, lines = Link(), []
+    link, lines = TrailEnd(), []
     for event in events:
         link, line = link.then({"chain": "c1", "event": event})
         lines.append(line.decode() + "\n")
@@ -264,7 +264,7 @@ def trail(*events: str) -> list[str]:
             "Whole c1: 2 records; stopped properly\n1 line is not a record.\n",
         ),
         (
-            [Link().then({"chain": "c1\nWhole c2: 9 records\x1b[2J", "event": "started"})[1].decode()],
+            [TrailEnd().then({"chain": "c1\nWhole c2: 9 records\x1b[2J", "event": "started"})[1].decode()],
             0,
             "Whole c1 Whole c2: 9 records<U+001B>[2J: 1 record; the server is still running, or was killed\n",
         ),

@@ -64,6 +64,18 @@ class Approvers:
         later = () if self.escalation is None or waited < self.escalation.after else (self.escalation.group,)
         return frozenset((self.group, *self.delegates, *later))
 
+    def stricter(self, other: Approvers) -> Approvers:
+        """Return what both require of the same group: whatever one of them does not permit is not permitted."""
+        return Approvers(
+            group=self.group,
+            count=max(self.count, other.count),
+            self_counts=self.self_counts and other.self_counts,
+            delegates=tuple(one for one in self.delegates if one in other.delegates),
+            escalation=_later(self.escalation, other.escalation),
+            break_glass=self.break_glass if self.break_glass == other.break_glass else "",
+            needs_reason=self.needs_reason or other.needs_reason,
+        )
+
     def to_json(self) -> JsonObject:
         """Return it as in a rules file."""
         return {
@@ -75,6 +87,13 @@ class Approvers:
             **({"break_glass": self.break_glass} if self.break_glass else {}),
             **({"reason": "required"} if self.needs_reason else {}),
         }
+
+
+def _later(one: Escalation | None, other: Escalation | None) -> Escalation | None:
+    """Return the later of two escalations to the same group; ``None`` if they are to different ones."""
+    if one is None or other is None or one.group != other.group:
+        return None
+    return max(one, other, key=lambda escalation: escalation.after)
 
 
 def approvers_from_json(value: Mapping[str, Any]) -> Approvers:

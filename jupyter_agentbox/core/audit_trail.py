@@ -141,18 +141,18 @@ class AuditSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Link:
+class TrailEnd:
     """The state of a chain: its number of records, and the hash of the last."""
 
     sequence: int = 0
     hash: str = GENESIS
 
-    def then(self, fields: Mapping[str, JsonValue]) -> tuple[Link, bytes]:
+    def then(self, fields: Mapping[str, JsonValue]) -> tuple[TrailEnd, bytes]:
         """Return the state after one more record, and that record as a line of JSON."""
         place: JsonObject = {"schema": SCHEMA, "sequence": self.sequence + 1, "previous": self.hash}
         record: JsonObject = {**_short_enough(fields), **place}
         digest = _hash(record)
-        return Link(sequence=self.sequence + 1, hash=digest), _line({**record, "hash": digest})
+        return TrailEnd(sequence=self.sequence + 1, hash=digest), _line({**record, "hash": digest})
 
 
 def _line(record: Mapping[str, JsonValue]) -> bytes:

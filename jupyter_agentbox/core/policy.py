@@ -314,6 +314,8 @@ class Policy:
     def evaluate(self, call: ToolCall, tool: ToolDescription | None = None) -> Evaluation:
         """Return the strictest matching rule and its effect; ``ask`` if no rule matches.
 
+        If its approvers are a group that other matching rules ask, too, it requires what all of these require.
+
         Parameters
         ----------
         call : ToolCall
@@ -322,9 +324,11 @@ class Policy:
             The tool as its server describes it; ``None`` if unknown, and then no rule matches that is bound to a
             description.
         """
-        for rule in self._index.naming(call.server, call.tool):  # strictest first
-            if rule.covers(call, tool):
-                return Evaluation(effect=rule.effect, rule=rule)
+        matching = (rule for rule in self._index.naming(call.server, call.tool) if rule.covers(call, tool))
+        for rule in matching:  # strictest first
+            if rule.approvers is not None:
+                rule = replace(rule, approvers=_all_of(rule.approvers, matching))  # noqa: PLW2901
+            return Evaluation(effect=rule.effect, rule=rule)
         may = any(_leaves_to_model(pattern, call) for pattern in self.model_may_allow)
         return Evaluation(effect=Effect.ASK, model_may_allow=may)
 
@@ -338,6 +342,14 @@ class Policy:
     def with_rules(self, rules: Iterable[Rule]) -> Policy:
         """Return the policy with additional rules."""
         return replace(self, rules=(*self.rules, *rules))
+
+
+def _all_of(approvers: Approvers, rules: Iterable[Rule]) -> Approvers:
+    """Return what these approvers, and all that rules ask of the same group, require together."""
+    for rule in rules:
+        if rule.approvers is not None and rule.approvers.group == approvers.group:
+            approvers = approvers.stricter(rule.approvers)
+    return approvers
 
 
 class _RuleIndex:

@@ -69,7 +69,7 @@ class Sighting:
     at: float
 
 
-class Verdict(Enum):
+class NextStep(Enum):
     """The next step of a process that wants the database."""
 
     TAKE = "take"
@@ -77,7 +77,7 @@ class Verdict(Enum):
     REFUSE = "refuse"
 
 
-def judge(claim: Claim | None, *, is_gone: bool, first: Sighting | None, now: float) -> Verdict:
+def judge(claim: Claim | None, *, is_gone: bool, first: Sighting | None, now: float) -> NextStep:
     """Return the next step of a process that wants the database.
 
     Parameters
@@ -92,12 +92,12 @@ def judge(claim: Claim | None, *, is_gone: bool, first: Sighting | None, now: fl
         Seconds by the watcher's clock, from before `claim` was read.
     """
     if claim is None or is_gone:
-        return Verdict.TAKE
+        return NextStep.TAKE
     if first is None:
-        return Verdict.WATCH
+        return NextStep.WATCH
     if (claim.process.id, claim.beat) != (first.claim.process.id, first.claim.beat):
-        return Verdict.REFUSE
-    return Verdict.TAKE if now - first.at >= claim.timeout else Verdict.WATCH
+        return NextStep.REFUSE
+    return NextStep.TAKE if now - first.at >= claim.timeout else NextStep.WATCH
 
 
 def refusal(claim: Claim, since: str) -> str:

@@ -41,7 +41,7 @@ class BackendSettings:
         The approval modes of agents' threads.
     on_question : callable or None
         Answers servers' questions.
-    kernel_places : tuple of Path
+    kernel_directories : tuple of Path
         The directories in which a sandboxed kernel can write.
     """
 
@@ -53,11 +53,11 @@ class BackendSettings:
     reviewer: Reviewer
     modes: ThreadModes | None = None
     on_question: AnswerQuestion | None = None
-    kernel_places: tuple[Path, ...] = ()
+    kernel_directories: tuple[Path, ...] = ()
 
     def can_kernel_write(self, directory: Path) -> bool:
         """Whether a sandboxed kernel can write in a directory, which is without links."""
-        return any(place in (directory, *directory.parents) for place in self.kernel_places)
+        return any(place in (directory, *directory.parents) for place in self.kernel_directories)
 
     def config_paths(self) -> tuple[Path, ...]:
         """Return the files that may name MCP servers."""

@@ -1,6 +1,6 @@
 """One cell after the other on one kernel: begins them, follows their messages, ends them.
 
-A turn is over when the kernel has sent both the reply and the status ``idle`` of its request. They come on two
+An execution is over when the kernel has sent both the reply and the status ``idle`` of its request. They come on two
 channels; only then no output of it can follow.
 """
 
@@ -67,13 +67,13 @@ class Execution:
         self._news = asyncio.Event()
 
     def read_by(self, task: asyncio.Task[Any] | None) -> None:
-        """Take note of who reads the turn now."""
+        """Take note of who reads the execution now."""
         self.consumer = task
         self._cancellations = task.cancelling() if task is not None else 0
 
     @property
     def is_being_withdrawn(self) -> bool:
-        """Whether the turn is ended early, or about to be, and what it asked for is not withdrawn yet.
+        """Whether the execution is ended early, or about to be, and what it asked for is not withdrawn yet.
 
         A task that is cancelled learns of it only when it runs next.
         """
@@ -83,7 +83,7 @@ class Execution:
         return is_cancelled and not self.ended.is_set()
 
     def put(self, item: object) -> None:
-        """Hand something to who reads the turn, in order with the text."""
+        """Hand something to who reads the execution, in order with the text."""
         self._items.append(item)
         self._news.set()
 
@@ -97,7 +97,7 @@ class Execution:
 
     @property
     def is_read(self) -> bool:
-        """Whether what is put here is taken: the turn runs, and is not being ended."""
+        """Whether what is put here is taken: the execution runs, and is not being ended."""
         return not self.ended.is_set() and self.ending is None
 
     @property
@@ -110,11 +110,11 @@ class Execution:
         return self._items.popleft()
 
     def wake(self) -> None:
-        """Let who reads the turn look at its deadline again."""
+        """Let who reads the execution look at its deadline again."""
         self._news.set()
 
     async def news(self) -> None:
-        """Wait until something came, the turn has ended, or `wake` was called."""
+        """Wait until something came, the execution has ended, or `wake` was called."""
         if not self.ended.is_set():
             await self._news.wait()
             self._news.clear()
@@ -139,7 +139,7 @@ class Execution:
         return self._is_idle and self.reply is None
 
     def fail(self, reason: str) -> None:
-        """End the turn without a reply."""
+        """End the execution without a reply."""
         if not self.ended.is_set():
             self.failure = reason
             self._end()
@@ -160,7 +160,7 @@ class Execution:
 
 
 class ExecutionQueue:
-    """The turns of one kernel. Only one at a time; the others wait for theirs.
+    """The executions of one kernel. Only one at a time; the others wait for theirs.
 
     Parameters
     ----------
@@ -210,19 +210,19 @@ class ExecutionQueue:
                 "allow_stdin": False,
                 "stop_on_error": False,
             }
-            turn = self.current = Execution(self._kernel.send("execute_request", request))
+            execution = self.current = Execution(self._kernel.send("execute_request", request))
         except BaseException:
             self._lock.release()
             raise
-        turn.read_by(asyncio.current_task())
-        return turn
+        execution.read_by(asyncio.current_task())
+        return execution
 
-    async def items(self, turn: Execution, deadline: Callable[[], float | None]) -> AsyncIterator[object]:
-        """Yield what comes until the turn has ended.
+    async def items(self, execution: Execution, deadline: Callable[[], float | None]) -> AsyncIterator[object]:
+        """Yield what comes until the execution has ended.
 
         Parameters
         ----------
-        turn : Turn
+        execution : Execution
             From `begin`.
         deadline : callable
             Returns when to give up, on the clock of `time.monotonic`.
@@ -230,21 +230,21 @@ class ExecutionQueue:
         Raises
         ------
         TimeoutError
-            When the deadline has passed; the turn still has to be ended.
+            When the deadline has passed; the execution still has to be ended.
         """
         while True:
-            while turn.has_items:
-                turn.read_by(asyncio.current_task())
-                yield turn.take()
-            if turn.ended.is_set():
+            while execution.has_items:
+                execution.read_by(asyncio.current_task())
+                yield execution.take()
+            if execution.ended.is_set():
                 return
             limit = deadline()
             seconds = None if limit is None else max(0.0, limit - time.monotonic())
             async with asyncio.timeout(seconds):
-                await turn.news()
+                await execution.news()
 
-    async def finish(self, turn: Execution) -> ExecutionResult:
-        """Return the result of a turn that has ended.
+    async def finish(self, execution: Execution) -> ExecutionResult:
+        """Return the result of an execution that has ended.
 
         Raises
         ------
@@ -253,14 +253,14 @@ class ExecutionQueue:
         OSError
             If an image cannot be written.
         """
-        error = turn.error()
+        error = execution.error()
         if error is None:
-            turn.outputs.add_reply(turn.reply or {})
+            execution.outputs.add_reply(execution.reply or {})
         try:
-            if turn.outputs.has_images:
-                result = await asyncio.to_thread(turn.outputs.result, self._images_dir)
+            if execution.outputs.has_images:
+                result = await asyncio.to_thread(execution.outputs.result, self._images_dir)
             else:
-                result = turn.outputs.result(self._images_dir)
+                result = execution.outputs.result(self._images_dir)
         except OSError as failure:
             if error is None:
                 raise
@@ -270,24 +270,24 @@ class ExecutionQueue:
             raise error
         return result
 
-    def begin_ending(self, turn: Execution) -> asyncio.Task[None]:
-        """Interrupt the turn's code, if it runs, in a task of its own that nobody's cancellation stops."""
-        if turn.ending is None:
-            turn.ending = asyncio.ensure_future(self._end(turn))
-            self._endings.add(turn.ending)
-            turn.ending.add_done_callback(self._endings.discard)
-        return turn.ending
+    def begin_ending(self, execution: Execution) -> asyncio.Task[None]:
+        """Interrupt the execution's code, if it runs, in a task of its own that nobody's cancellation stops."""
+        if execution.ending is None:
+            execution.ending = asyncio.ensure_future(self._end(execution))
+            self._endings.add(execution.ending)
+            execution.ending.add_done_callback(self._endings.discard)
+        return execution.ending
 
-    async def end(self, turn: Execution) -> bool:
-        """Make sure that the turn is over: interrupt its code if it runs. Say whether it is over."""
-        if turn.ended.is_set() and turn.ending is None:
-            self._leave(turn)
+    async def end(self, execution: Execution) -> bool:
+        """Make sure that the execution is over: interrupt its code if it runs. Say whether it is over."""
+        if execution.ended.is_set() and execution.ending is None:
+            self._leave(execution)
         else:
-            await asyncio.shield(self.begin_ending(turn))
-        return turn.ended.is_set()
+            await asyncio.shield(self.begin_ending(execution))
+        return execution.ended.is_set()
 
     async def settle(self) -> None:
-        """Wait until no turn is being ended."""
+        """Wait until no execution is being ended."""
         while self._endings:
             await asyncio.wait(self._endings)
 
@@ -300,31 +300,31 @@ class ExecutionQueue:
         """Return why the kernel cannot be used, if its code resisted an interrupt."""
         return _RESISTS if self._stuck else None
 
-    async def _end(self, turn: Execution) -> None:
+    async def _end(self, execution: Execution) -> None:
         try:
             async with asyncio.timeout(INTERRUPT_LIMIT):
-                await turn.started.wait()  # before that, the kernel ignores an interrupt
+                await execution.started.wait()  # before that, the kernel ignores an interrupt
             for seconds in _INTERRUPTS:
                 await self._kernel.interrupt()
                 try:
                     async with asyncio.timeout(seconds):
-                        await turn.ended.wait()
+                        await execution.ended.wait()
                     return
                 except TimeoutError:
-                    if turn.has_lost_its_reply:
-                        turn.fail(_SWALLOWED)
+                    if execution.has_lost_its_reply:
+                        execution.fail(_SWALLOWED)
                         return
         except (TimeoutError, OSError):
             pass  # said below
         finally:
-            self._stuck = not turn.ended.is_set()
-            self._leave(turn)
+            self._stuck = not execution.ended.is_set()
+            self._leave(execution)
 
-    def _leave(self, turn: Execution) -> None:
-        if turn.has_left:
+    def _leave(self, execution: Execution) -> None:
+        if execution.has_left:
             return
-        turn.has_left = True
-        if self.current is turn and not self._stuck:
+        execution.has_left = True
+        if self.current is execution and not self._stuck:
             self.current = None
         self._lock.release()
 
@@ -340,23 +340,23 @@ class ExecutionQueue:
             )
 
     def _is_nested(self) -> bool:
-        turn = self.current
-        if turn is None or turn.has_left or turn.ending is not None:
+        execution = self.current
+        if execution is None or execution.has_left or execution.ending is not None:
             return False
-        return turn.consumer is asyncio.current_task()
+        return execution.consumer is asyncio.current_task()
 
     def _receive(self, message: Message) -> None:
-        turn = self.current
+        execution = self.current
         if message.kind in {"comm_msg", "comm_open"}:
             self._on_comm(message.content)
-        elif turn is not None and message.parent_id == turn.id:
-            turn.receive(message)
-            if self._stuck and turn.ended.is_set():
+        elif execution is not None and message.parent_id == execution.id:
+            execution.receive(message)
+            if self._stuck and execution.ended.is_set():
                 self._stuck = False  # it ended after all
                 self.current = None
 
     def lose(self, reason: str) -> None:
-        """End the turn that runs, and refuse all others: the kernel is gone."""
+        """End the execution that runs, and refuse all others: the kernel is gone."""
         self._failure = reason
         self._stuck = False
         if self.current is not None:

@@ -39,7 +39,7 @@ from .reports import Report
 from .requests import ApprovalRequest
 from .results import CodeExecutionError, CodeExecutionResult
 from .running_kernel import Item, RunningKernel
-from .sandbox_config import SandboxConfig, read_sandbox_config, writable_places
+from .sandbox_config import SandboxConfig, read_sandbox_config, writable_directories
 
 if TYPE_CHECKING:
     from jupyter_agentbox.services.calls.thread_modes import ThreadModes
@@ -261,7 +261,7 @@ class CodeExecutor:
         """
         if self._backend is not None:
             raise RuntimeError("the executor is already running")
-        settings = replace(self._backend_settings, kernel_places=writable_places(self._sandbox))
+        settings = replace(self._backend_settings, kernel_directories=writable_directories(self._sandbox))
         self._backend = LocalBackend(settings, self._request_changed, self._reported)
         try:
             self._running = await self._start_kernel(self._backend)

@@ -70,7 +70,7 @@ def with_read_only(config: SandboxConfig | None, *, work_dir: Path | None, read_
     return replace(settings, read_only=(*settings.read_only, str(read_only.absolute()))).as_json()
 
 
-def writable_places(sandbox: SandboxSettings | None) -> tuple[Path, ...]:
+def writable_directories(sandbox: SandboxSettings | None) -> tuple[Path, ...]:
     """Return the directories in which a sandboxed kernel that starts now can write."""
     if sandbox is None:
         return ()

@@ -18,7 +18,7 @@ from jupyter_agentbox.exceptions import AgentBoxError, InvalidDecisionError, Sto
 from jupyter_agentbox.services.approvals.handlers import MAX_DECISIONS, named_from_json, verdict_from_json
 from jupyter_agentbox.services.json_answers import answer_text
 
-from .handlers import HubServiceHandler, JsonHandler, status_of_error, told_of
+from .handlers import HubServiceHandler, JsonHandler, client_message, status_of_error
 from .reviews import ReviewFilter, ReviewRequest, persons_to_json, summary_of
 
 _MOST_OWN: Final = 100
@@ -180,7 +180,7 @@ _FORMATS: Final[dict[str, tuple[str, str, Callable[[ApprovalRequest], str]]]] = 
 
 def _answered(decided: ReviewRequest | AgentBoxError) -> JsonObject:
     if isinstance(decided, AgentBoxError):
-        return {"status": status_of_error(decided), "message": told_of(decided), "reason": decided.code}
+        return {"status": status_of_error(decided), "message": client_message(decided), "reason": decided.code}
     return {"status": 200, "request": decided.to_json(is_listed=True)}
 
 

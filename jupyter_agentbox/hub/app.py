@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import os
 import secrets
 import signal
 import sys
-from collections.abc import Sequence
+import time
+from collections.abc import Awaitable, Callable, Sequence
 from importlib import resources
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, Final, TypeVar, cast
 from urllib.parse import urlsplit
 
 from jupyterhub.services.auth import HubOAuth, HubOAuthCallbackHandler
@@ -55,6 +57,8 @@ from .standby import Front, make_standby_application
 
 log = logging.getLogger(__name__)
 
+T = TypeVar("T")
+
 #: Exit codes.
 OK: Final = 0
 #: The service could not start, for a reason other than its command line, configuration or policy.
@@ -66,6 +70,8 @@ USAGE: Final = 2
 _MOST_BYTES: Final = 16_000_000
 #: Seconds between two checks for idle servers.
 _LOOK: Final = 60.0
+#: Seconds for which the service's readiness is known after a check, which writes to the database.
+READY_FOR: Final = 1.0
 #: Old records are removed at every `_OLD`-th of these checks.
 _OLD: Final = 60
 #: At every `_NOTED`-th, the audit chain is made to cover the records that users' servers reported.
@@ -176,6 +182,7 @@ class HubService(Application):
         """Check the configuration and the policy, serve until a signal arrives, and return the exit code."""
         try:
             self.parse_command_line(list(argv))
+            self._check_command_line()
             if self.config_file:
                 self._read_config(Path(self.config_file))
                 self.parse_command_line(list(argv))  # the command line wins
@@ -223,6 +230,24 @@ class HubService(Application):
             claim_timeout=self.claim_timeout,
             retention=RetentionLimits(days=self.keep_days, bytes=None, long_arguments=None),
         )
+
+    def _check_command_line(self) -> None:
+        """Refuse what traitlets only logs and ignores.
+
+        Raises
+        ------
+        ValueError
+            If an option does not exist.
+        """
+        known = self.trait_names(config=True)
+        for name in self.cli_config.get("HubService", {}):
+            if name not in known:
+                raise ValueError(f"there is no option `--HubService.{name}`{did_you_mean(name, known)}")
+        aliases = [*(str(alias) for alias in self.aliases), *(str(flag) for flag in self.flags)]
+        for name in (key for key in self.cli_config if not key[:1].isupper()):
+            raise ValueError(f"there is no option `--{name}`{did_you_mean(name, aliases)}")
+        if self.extra_args:
+            raise ValueError(f"`{self.extra_args[0]}` is not an option: there are no other arguments")
 
     def _read_config(self, path: Path) -> None:
         """Load the configuration file. traitlets only logs what is wrong, and would go on with the defaults.
@@ -353,9 +378,10 @@ def make_application(box: HubBox, hub_auth: HubOAuth, public_url: str) -> web.Ap
         reports=box.reports,
         call_limiter=box.call_limiter,
         return_limiter=box.return_limiter,
+        request_limiter=box.request_limiter,
         metrics=box.metrics,
         prefix=prefix,
-        is_ready=box.is_ready,
+        is_ready=_shared(box.is_ready),
         policy=box.policy,
     )
     files = Path(str(resources.files("jupyter_agentbox.hub")))
@@ -411,6 +437,20 @@ class _CallbackHandler(HubOAuthCallbackHandler):  # type: ignore[misc]  # jupyte
 def main(argv: Sequence[str]) -> int:
     """Run the command and return its exit code."""
     return HubService().run(argv)
+
+
+def _shared(check: Callable[[], Awaitable[T]]) -> Callable[[], Awaitable[T]]:
+    """Return a check whose result is shared by all who ask within `READY_FOR`: anybody may, as often as they like."""
+    began = -math.inf
+    running: asyncio.Future[T]
+
+    async def checked() -> T:
+        nonlocal began, running
+        if time.monotonic() - began >= READY_FOR:
+            began, running = time.monotonic(), asyncio.ensure_future(check())
+        return await asyncio.shield(running)
+
+    return checked
 
 
 async def _set_with(one: asyncio.Event, other: asyncio.Event) -> None:

@@ -30,8 +30,13 @@ class HubAuth(Protocol):
     def get_token(self, handler: web.RequestHandler, in_cookie: bool = True) -> str | None:
         """Return the token in a request's header."""
 
-    def user_for_token(self, token: str, use_cache: bool = True, *, sync: bool = True) -> Any:
-        """Ask the Hub who owns a token."""
+    def get_session_id(self, handler: web.RequestHandler) -> str:
+        """Return the id of the browser's session at the Hub; empty if it has none."""
+
+    def user_for_token(
+        self, token: str, use_cache: bool = True, *, sync: bool = True, session_id: str | None = None
+    ) -> Any:
+        """Ask the Hub who owns a token. The answer is cached for this token and session."""
 
     def check_scopes(self, required_scopes: Any, user: Mapping[str, Any]) -> Any:
         """Return the scopes that the user has, of those given."""
@@ -89,7 +94,9 @@ def asker_of(request: ApprovalRequest) -> str:
     return request.call.origin.kernel_id or ""
 
 
-async def caller_by_token(hub_auth: HubAuth, token: str, *, is_session: bool, use_cache: bool) -> Caller | None:
+async def caller_by_token(
+    hub_auth: HubAuth, token: str, *, session: str | None = None, use_cache: bool
+) -> Caller | None:
     """Return the owner of a token; ``None`` if it is invalid or may not be used for this service.
 
     Parameters
@@ -98,9 +105,9 @@ async def caller_by_token(hub_auth: HubAuth, token: str, *, is_session: bool, us
         The connection to the Hub.
     token : str
         The token.
-    is_session : bool
-        Whether it came in the cookie that a browser gets at login. Such a token has a session at the Hub; any other
-        token in this cookie is refused.
+    session : str or None
+        If it came in the cookie that a browser gets at login, the id of the browser's session at the Hub, which ends
+        with a logout there; empty if it is unknown. A token without a session is refused in this cookie.
     use_cache : bool
         Whether the Hub's answer from a few minutes ago may be used.
 
@@ -111,7 +118,9 @@ async def caller_by_token(hub_auth: HubAuth, token: str, *, is_session: bool, us
     """
     try:
         async with asyncio.timeout(_PATIENCE):
-            model: dict[str, Any] | None = await hub_auth.user_for_token(token, use_cache=use_cache, sync=False)
+            model: dict[str, Any] | None = await hub_auth.user_for_token(
+                token, use_cache=use_cache, sync=False, session_id=session or ""
+            )
     except (web.HTTPError, TimeoutError) as error:
         raise UnknownReviewerError(
             "JupyterHub does not answer, so the service cannot tell who you are. Nothing changed."
@@ -119,10 +128,10 @@ async def caller_by_token(hub_auth: HubAuth, token: str, *, is_session: bool, us
         ) from error
     if model is None or not hub_auth.check_scopes(hub_auth.access_scopes, model):
         return None
-    session = model.get("session_id") or ""
-    if is_session and not session:
+    is_session, session_id = session is not None, model.get("session_id") or ""
+    if is_session and not session_id:
         return None
-    credential = session if is_session else model.get("token_id") or ""
+    credential = session_id if is_session else model.get("token_id") or ""
     return Caller(
         name=model["name"],
         kind=ReviewerKind.SERVICE if model.get("kind") == "service" else ReviewerKind.USER,

@@ -107,6 +107,7 @@ class HubBox:
     reports: ReportManager
     call_limiter: RateLimiter
     return_limiter: RateLimiter
+    request_limiter: RateLimiter
     metrics: Metrics
     checker: JsonSchemaChecker
     policy: PolicyInForce
@@ -298,6 +299,7 @@ def build(settings: Settings, policy: PolicyFile, environment: Mapping[str, str]
         call_limiter=RateLimiter(settings.call_rate),
         # When connections break, up to `most_calls` callers come back at once, and none of them may be refused.
         return_limiter=RateLimiter(max(settings.call_rate, settings.most_calls / LONGEST)),
+        request_limiter=RateLimiter(settings.call_rate),
         metrics=metrics,
         checker=checker,
         policy=in_force,

@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from http import HTTPStatus
+from math import ceil
 from typing import Any, Final
 
 from jupyterhub.services.auth import HubOAuth, HubOAuthenticated
@@ -12,7 +14,7 @@ from tornado import web
 
 from jupyter_agentbox.core.calls import JsonObject
 from jupyter_agentbox.core.text import one_line
-from jupyter_agentbox.exceptions import AgentBoxError, NotAnApproverError, StorageError
+from jupyter_agentbox.exceptions import AgentBoxError, NotAnApproverError, StorageError, TooManyRequestsError
 from jupyter_agentbox.services.audit.manager import AuditManager
 from jupyter_agentbox.services.handlers import read_json_object, status_code_of
 from jupyter_agentbox.services.json_answers import answer_text
@@ -22,7 +24,7 @@ from .calls import CentralCalls
 from .metrics import Metrics
 from .open_calls import OpenCalls
 from .policy_in_force import PolicyInForce
-from .rate_limits import RateLimiter
+from .rate_limits import LONGEST, RateLimiter
 from .reports import ReportManager
 from .reviews import ReviewManager
 
@@ -56,6 +58,7 @@ class Parts:
     reports: ReportManager
     call_limiter: RateLimiter
     return_limiter: RateLimiter
+    request_limiter: RateLimiter
     metrics: Metrics
     prefix: str
     is_ready: Callable[[], Any]
@@ -85,6 +88,7 @@ class HubServiceHandler(HubOAuthenticated, web.RequestHandler):  # type: ignore[
     def set_default_headers(self) -> None:
         """Forbid caching, scripts, content of other origins, and frames in other pages."""
         self.set_header("Content-Security-Policy", _POLICY)
+        self.set_header("Cross-Origin-Opener-Policy", "same-origin")
         self.set_header("X-Content-Type-Options", "nosniff")
         self.set_header("Referrer-Policy", "same-origin")
         self.set_header("Cache-Control", "no-store")
@@ -95,14 +99,35 @@ class HubServiceHandler(HubOAuthenticated, web.RequestHandler):  # type: ignore[
         cookie = self.get_secure_cookie(hub_auth.cookie_name)
         if not cookie:
             return None
+        self._check_is_navigation()
         token = cookie.decode("ascii", "replace")
-        return await caller_by_token(hub_auth, token, is_session=True, use_cache=use_cache)
+        session = hub_auth.get_session_id(self)
+        return await caller_by_token(hub_auth, token, session=session, use_cache=use_cache)
+
+    async def take_turn(self, caller: Caller) -> None:
+        """Wait for the caller's turn, so that who asks for much does not delay the others."""
+        try:
+            await self.parts.request_limiter.turn(caller.name)
+        except TooManyRequestsError as error:
+            raise web.HTTPError(429, str(error)) from None
+
+    def _check_is_navigation(self) -> None:
+        """Refuse what a script requests: the pages here run none, and a notebook's has the same origin on most Hubs.
+
+        Browsers say how a request came about in headers that no script can set, if the Hub is reached over HTTPS.
+        """
+        headers = self.request.headers
+        mode, destination = headers.get("Sec-Fetch-Mode", "navigate"), headers.get("Sec-Fetch-Dest", "document")
+        if (mode, destination) != ("navigate", "document"):
+            raise web.HTTPError(
+                403, "a script in the browser asked for this. With a login session, only you can: open the page itself"
+            )
 
     async def caller_by_header(self, *, use_cache: bool) -> Caller | None:
         """Return the owner of the token in the request's header; ``None`` without a token that may be used here."""
         hub_auth = self.parts.hub_auth
         token = hub_auth.get_token(self, in_cookie=False)
-        return None if not token else await caller_by_token(hub_auth, token, is_session=False, use_cache=use_cache)
+        return None if not token else await caller_by_token(hub_auth, token, use_cache=use_cache)
 
     def log_exception(self, typ: Any, value: Any, tb: Any) -> None:
         """Log an `AgentBoxError` in one line: it is an answer, not a defect."""
@@ -134,6 +159,7 @@ class JsonHandler(HubServiceHandler):
         caller = await by(use_cache=use_cache)
         if caller is None:
             raise web.HTTPError(403, "this needs a token or a login session that may use this service")
+        await self.take_turn(caller)
         self.caller = caller
 
     def check_xsrf_cookie(self) -> None:
@@ -174,9 +200,11 @@ class JsonHandler(HubServiceHandler):
         error = kwargs.get("exc_info", (None, None, None))[1]
         if isinstance(error, AgentBoxError):
             self.set_status(status_of_error(error))
-            self.finish_json({"message": told_of(error), "reason": error.code})
+            self.finish_json({"message": client_message(error), "reason": error.code})
         else:
             message = error.log_message if isinstance(error, web.HTTPError) and status_code < 500 else None
+            if status_code == HTTPStatus.TOO_MANY_REQUESTS:
+                self.set_header("Retry-After", str(ceil(LONGEST)))
             self.finish_json({"message": message or self._reason, "reason": None})
 
 
@@ -188,6 +216,7 @@ class PageHandler(HubServiceHandler):
         is_get = self.request.method in ("GET", "HEAD")
         caller = await self.caller_by_cookie(use_cache=is_get)
         if caller is not None:
+            await self.take_turn(caller)
             self.caller = caller
             self.xsrf_token  # noqa: B018  # sets the cookie
         elif is_get:  # the Hub refuses to log in people who may not use this service
@@ -202,7 +231,7 @@ class PageHandler(HubServiceHandler):
             status_code = status_of_error(error)
             self.set_status(status_code)
         is_ours = isinstance(error, AgentBoxError) or (isinstance(error, web.HTTPError) and status_code < 500)
-        message = told_of(error) if isinstance(error, AgentBoxError) else getattr(error, "log_message", None)
+        message = client_message(error) if isinstance(error, AgentBoxError) else getattr(error, "log_message", None)
         self.render(
             "error.html",
             prefix=self.parts.prefix,
@@ -222,7 +251,7 @@ class NoPageHandler(PageHandler):
         """Skip the check: nothing can be changed here."""
 
 
-def told_of(error: AgentBoxError) -> str:
+def client_message(error: AgentBoxError) -> str:
     """Return an error's message for users. It does not name the database; the log does."""
     if isinstance(error, StorageError):
         return "the service's database cannot be used at the moment. Try again later; the service's log says why."

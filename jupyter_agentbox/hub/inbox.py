@@ -83,10 +83,10 @@ class DecisionsPageHandler(PageHandler):
             )
         verdicts = [(id, Verdict(answer=answer, digest=digest, reason=reason)) for id, _, digest in selected]
         decided = await self.parts.reviews.decide_all(verdicts, caller=self.caller)
-        rows = self._told([id for id, _ in verdicts], decided)
+        rows = self._rows_after([id for id, _ in verdicts], decided)
         self.render("decided.html", prefix=self.parts.prefix, rows=rows, failed=sum(one["failed"] for one in rows))
 
-    def _told(self, ids: Sequence[str], decided: Sequence[ReviewRequest | AgentBoxError]) -> list[dict[str, Any]]:
+    def _rows_after(self, ids: Sequence[str], decided: Sequence[ReviewRequest | AgentBoxError]) -> list[dict[str, Any]]:
         return [
             {"id": visible(id), "name": visible(id), "status": visible(f"unchanged: {one}"), "failed": True}
             if isinstance(one, AgentBoxError)

@@ -35,7 +35,7 @@ from jupyter_agentbox.exceptions import (
 from jupyter_agentbox.services.calls.manager import FinishedCall
 from jupyter_agentbox.services.json_answers import answer_text
 
-from .handlers import HubServiceHandler, told_of
+from .handlers import HubServiceHandler, client_message
 from .open_calls import OpenCall, OpenCalls, as_id, event_id, from_event_id
 from .rate_limits import LONGEST
 
@@ -104,7 +104,7 @@ class McpHandler(HubServiceHandler):
         told = error.log_message if isinstance(error, web.HTTPError) and status_code < 500 else None
         if isinstance(error, AgentBoxError):
             self.set_status(503)
-            told = told_of(error)
+            told = client_message(error)
         if not self._headers_written:
             self._finish_error(None, _INTERNAL_ERROR, told or self._reason)
 
@@ -189,7 +189,7 @@ class McpHandler(HubServiceHandler):
                 try:
                     tools = await self.parts.calls.list_tools(server, self.caller)
                 except AgentBoxError as error:
-                    self._finish_error(id, _INTERNAL_ERROR, told_of(error))
+                    self._finish_error(id, _INTERNAL_ERROR, client_message(error))
                 else:
                     self._finish_result(id, {"tools": [tool_to_json(tool) for tool in tools]})
             case "tools/call":
@@ -340,7 +340,7 @@ async def _outcome(call: asyncio.Task[FinishedCall]) -> tuple[dict[str, Any], Hu
     except AgentBoxError as error:
         if isinstance(error, StorageError):
             log.warning("a call of a central tool failed: %s", error)
-        return failure(told_of(error)), None
+        return failure(client_message(error)), None
     except Exception:
         # A boundary: whatever an adapter raises, the caller learns that the call failed, and the log has the details.
         log.exception("a call of a central tool failed")

@@ -78,8 +78,8 @@ def view_of(reviewed: ReviewRequest, now: datetime) -> dict[str, Any]:
         "description": visible(request.tool.description),
         "rule": visible(rule.reason or str(rule)) if rule is not None else "",
         "is_pending": request.status is Status.PENDING,
-        "votes": [visible(f"{vote.reviewer.name} has approved{_told(vote.reason)}") for vote in request.votes],
-        "decided": "" if decision is None else visible(f"{decision.reviewer.in_words}{_told(decision.reason)}"),
+        "votes": [visible(f"{vote.reviewer.name} has approved{_with_reason(vote.reason)}") for vote in request.votes],
+        "decided": "" if decision is None else visible(f"{decision.reviewer.in_words}{_with_reason(decision.reason)}"),
         "error": visible(request.outcome.error) if request.outcome is not None else "",
         "may_break_glass": reviewed.may_break_glass,
         "needs_reason": approvers is not None and approvers.needs_reason,
@@ -142,5 +142,5 @@ def _indented(arguments: dict[str, Any]) -> str:
     return json.dumps(arguments, indent=2, ensure_ascii=False)
 
 
-def _told(reason: str) -> str:
+def _with_reason(reason: str) -> str:
     return f": {reason}" if reason else ""

@@ -115,8 +115,10 @@ class PolicyFile:
         """
         values = {**environment, **self.secrets}
         if user:
-            values |= {USER_VARIABLE: user, GROUPS_VARIABLE: ",".join(sorted(groups))}
-        read = parse_configuration(self.path, self.text, values)
+            named = sorted(group for group in groups if "," not in group)  # one with a comma would be two others
+            values |= {USER_VARIABLE: user, GROUPS_VARIABLE: ",".join(named)}
+        of_others = frozenset((USER_VARIABLE, GROUPS_VARIABLE))
+        read = parse_configuration(self.path, self.text, values, of_others=of_others)
         wanted = {name: one for name, one in read.servers.items() if (name in self.own_servers) == bool(user)}
         return Configuration(servers=wanted)
 
@@ -327,7 +329,14 @@ class _Reader:
         """Report entries that cannot be used, filled in for a user with an ordinary name."""
         shared = found.servers_for(self._environment)
         own = found.servers_for(self._environment, user="user")
+        servers = member(node, "mcpServers")
         for name, at in _keys(node, "mcpServers").items():
+            for key in ("auth", "oauth"):
+                entry = member(servers, name) if servers is not None else None
+                if entry is not None and isinstance(entry.content, dict) and member(entry, key) is not None:
+                    why = f"the server `{name}` has `{key}`, but the service cannot sign in: it has no browser"
+                    advice = "use `headers` with a variable of `secrets`, or let users configure this server"
+                    self._checker.found.append((at, f"{why}; {advice}"))
             read = shared.servers.get(name) or own.servers[name]
             if isinstance(read, UnusableServer) and not read.is_disabled:
                 self._checker.found.append((at, f"the server `{name}` cannot be used: {read.error}"))

@@ -30,6 +30,7 @@ def notes_of(policy: PolicyFile, environment: Mapping[str, str], *, timeout: flo
     rules = policy.policy.rules
     found = [
         *(f"{rule.file}:{rule.line}: {note}" for rule in rules for note in _of_rule(rule, policy, timeout)),
+        *(f"{rule.file}:{rule.line}: {note}" for rule in rules for note in _not_asked(rule, rules)),
         *(f"{policy.path}: {note}" for note in _of_secrets(policy)),
         *(f"{policy.path}: {note}" for note in _of_servers(policy, environment)),
     ]
@@ -48,6 +49,29 @@ def _of_rule(rule: Rule, policy: PolicyFile, timeout: float) -> Iterable[str]:
         )
 
 
+def _not_asked(rule: Rule, rules: Iterable[Rule]) -> Iterable[str]:
+    """Note a rule whose group is not asked, because a rule below it in the file asks more persons of another."""
+    asked = rule.approvers
+    for other in rules:
+        more = other.approvers
+        if asked is None or more is None or more.count <= asked.count or more.group == asked.group:
+            continue
+        if (
+            (other.line or 0) > (rule.line or 0)
+            and _overlap(rule.server, other.server)
+            and _overlap(rule.tool, other.tool)
+        ):
+            yield (
+                f"calls that the rule in line {other.line} matches, too, do not ask `{asked.group}`: it asks"
+                f" {more.count} persons of `{more.group}`, and is stricter"
+            )
+
+
+def _overlap(pattern: str, other: str) -> bool:
+    """Whether one pattern matches the other's text, so that some name matches both. Other overlaps are not found."""
+    return matcher_of(pattern)(other) or matcher_of(other)(pattern)
+
+
 def _of_secrets(policy: PolicyFile) -> Iterable[str]:
     return (f"the file of the secret `{name}` is empty" for name, value in policy.secrets.items() if not value)
 
@@ -62,5 +86,9 @@ def _of_servers(policy: PolicyFile, environment: Mapping[str, str]) -> Iterable[
             command, where = str(Path(server.cwd or "", command)), ""
         else:
             where = " in the PATH of its entry" if "PATH" in server.env else f" in this PATH: {path}"
-        if not shutil.which(command, path=path):
+        if shutil.which(command, path=path):
+            continue
+        if any(secret in command for secret in server.secrets if secret):
+            yield f"the server `{name}` cannot start: the program of its `command` does not exist{where}"
+        else:
             yield f"the server `{name}` cannot start: there is no program `{command}`{where}"

@@ -60,7 +60,7 @@ class AgentCode:
             flush_streams()
         if self._interrupts.count:
             raise KeyboardInterrupt
-        return _told(result, output)
+        return _reply(result, output)
 
     async def _execute(self, code: str) -> Any:
         shell = self._shell
@@ -133,7 +133,7 @@ def _ends_quietly(hook: Any, code: str) -> bool:
     return False
 
 
-def _told(result: Any, output: CodeOutput) -> JsonObject:
+def _reply(result: Any, output: CodeOutput) -> JsonObject:
     failure = result.error_before_exec or result.error_in_exec
     error = "" if failure is None else output.error or f"{type(failure).__name__}: {failure}"
     return {

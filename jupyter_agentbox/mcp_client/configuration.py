@@ -15,7 +15,7 @@ from jupyter_agentbox.core.calls import JsonObject, JsonValue
 from jupyter_agentbox.core.tools import ConfigurationProblem
 
 from . import jsonc
-from .environment import parse_env_file
+from .env_file import parse_env_file
 from .variables import Expander, UnsetVariableError
 
 #: Top-level keys for servers: the common one, and VS Code's.
@@ -185,6 +185,7 @@ def parse_configuration(
     environment: Mapping[str, str],
     *,
     withheld: Withheld = lambda name, entry: None,  # noqa: ARG005  # called by these names
+    of_others: frozenset[str] = frozenset(),
 ) -> Configuration:
     """Parse the text of a file.
 
@@ -199,6 +200,8 @@ def parse_configuration(
     withheld : callable, optional
         Replaces entries of which nothing, no variable and no file, may be read. Raises `ValueError` if the entry is
         malformed.
+    of_others : frozenset of str
+        The variables whose values other people choose: in a URL, these are escaped.
     """
     try:
         value = jsonc.parse(text)
@@ -227,7 +230,9 @@ def parse_configuration(
     problems: list[ConfigurationProblem] = []
     for name, entry in entries.items():
         try:
-            servers[name] = withheld(name, entry) or _read_entry(name, entry, path.parent, environment)
+            servers[name] = withheld(name, entry) or _read_entry(
+                name, entry, path.parent, Expander(environment, of_others=of_others)
+            )
         except ValueError as error:
             servers[name] = UnusableServer(name=name, transport=transport_of(entry), error=f"malformed: {error}")
             problems.append(_problem(path, text, name, error))
@@ -292,10 +297,10 @@ def check_entry(name: str, entry: JsonValue) -> None:
     ValueError
         If it is malformed, whatever variables are set.
     """
-    _read_entry(name, entry, Path(), {})
+    _read_entry(name, entry, Path(), Expander({}))
 
 
-def _read_entry(name: str, entry: JsonValue, base: Path, environment: Mapping[str, str]) -> ServerConfiguration:
+def _read_entry(name: str, entry: JsonValue, base: Path, expander: Expander) -> ServerConfiguration:
     if not isinstance(entry, dict):
         raise _EntryError("must be an object")
     if not name.strip():
@@ -307,7 +312,6 @@ def _read_entry(name: str, entry: JsonValue, base: Path, environment: Mapping[st
     if entry.get("disabled") is True:
         error = "disabled in its configuration"
         return UnusableServer(name=name, transport=transport, error=error, is_disabled=True)
-    expander = Expander(environment)
     try:
         if transport == "http":
             return _read_http(name, entry, expander)

@@ -55,6 +55,12 @@ def _expanded(value: str, info: ValidationInfo) -> str:
     return cast(Expander, info.context).expand(value)
 
 
+def _expanded_url(value: str, info: ValidationInfo) -> str:
+    if "\0" in value:
+        raise ValueError
+    return cast(Expander, info.context).expand_url(value)
+
+
 def _without_nulls(value: Any) -> Any:
     return {key: inner for key, inner in value.items() if inner is not None} if isinstance(value, dict) else value
 
@@ -132,7 +138,9 @@ class HttpEntry(Entry):
 
     oauth: _Client = Field(OAuthEntry(), description="an object")
     auth: _Client = Field(OAuthEntry(), description="an object")
-    url: Annotated[_Text, AfterValidator(_endpoint)] = Field("", description="a string", validate_default=True)
+    url: Annotated[str, AfterValidator(_expanded_url), AfterValidator(_endpoint)] = Field(
+        "", description="a string", validate_default=True
+    )
     headers: Annotated[_Texts, AfterValidator(_sendable)] = Field({}, description="an object of strings")
 
     @property

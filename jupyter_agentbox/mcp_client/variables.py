@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from typing import Final
+from urllib.parse import quote
 
 from .secret_names import is_secret
 
@@ -29,10 +30,13 @@ class Expander:
     ----------
     environment : mapping
         The source of values.
+    of_others : frozenset of str
+        The variables whose values other people choose, such as the name of a user: in a URL, these are escaped.
     """
 
-    def __init__(self, environment: Mapping[str, str]) -> None:
+    def __init__(self, environment: Mapping[str, str], *, of_others: frozenset[str] = frozenset()) -> None:
         self._environment = environment
+        self._of_others = of_others
         self.secrets: set[str] = set()
 
     def expand(self, text: str) -> str:
@@ -44,6 +48,24 @@ class Expander:
             If one has neither value nor default, or an unknown prefix.
         """
         return _VARIABLE.sub(self._value, text)
+
+    def expand_url(self, text: str) -> str:
+        """Return a URL with all variables replaced. Values of others stay in the part of the URL where they are.
+
+        Raises
+        ------
+        UnsetVariableError
+            As for `expand`, or if such a value is ``.`` or ``..``, which no escaping keeps from being a path.
+        """
+        return _VARIABLE.sub(self._value_in_url, text)
+
+    def _value_in_url(self, found: re.Match[str]) -> str:
+        value, name = self._value(found), _REFERENCE.fullmatch(found[1])
+        if name is None or name[1] not in self._of_others:
+            return value
+        if value in (".", ".."):
+            raise UnsetVariableError(f"the value of `{name[1]}` is `{value}`, which cannot be part of a URL")
+        return quote(value, safe="")
 
     def _value(self, found: re.Match[str]) -> str:
         reference = _REFERENCE.fullmatch(found[1])

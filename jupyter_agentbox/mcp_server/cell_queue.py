@@ -22,7 +22,7 @@ from .sessions import SessionError
 _TOGETHER: Final = 0.1
 
 
-class Turn:
+class QueuedCell:
     """One cell's place in the queue.
 
     Parameters
@@ -55,10 +55,10 @@ class CellQueue:
     def __init__(self, busy_timeout: float, *, now: Callable[[], float] = time.monotonic) -> None:
         self._busy_timeout = busy_timeout
         self._now = now
-        self._turns: list[Turn] = []
+        self._queued: list[QueuedCell] = []
 
     @asynccontextmanager
-    async def turn(self, activity: Activity) -> AsyncIterator[Turn]:
+    async def enter(self, activity: Activity) -> AsyncIterator[QueuedCell]:
         """Wait until the cells before this one have ended, and keep those after it waiting.
 
         Raises
@@ -66,44 +66,44 @@ class CellQueue:
         SessionError
             If the kernel was reset in the meantime, or the wait was too long; nothing ran.
         """
-        turn = Turn(activity, self._now())
-        self._turns.append(turn)
+        cell = QueuedCell(activity, self._now())
+        self._queued.append(cell)
         try:
-            await self._wait(turn)
-            turn.began_at = self._now()
+            await self._wait(cell)
+            cell.began_at = self._now()
             activity.run()
-            yield turn
+            yield cell
         finally:
-            self._turns.remove(turn)
+            self._queued.remove(cell)
             self._tell()
 
     def lose(self) -> None:
         """End all cells that wait, and mark the running one: the kernel is gone."""
-        for turn in self._turns:
-            turn.is_lost = True
+        for cell in self._queued:
+            cell.is_lost = True
         self._tell()
 
-    async def _wait(self, turn: Turn) -> None:
-        while not turn.is_lost and (ahead := self._turns[0]) is not turn:
-            turn.activity.wait_behind(ahead.activity)
-            turn.news.clear()
+    async def _wait(self, cell: QueuedCell) -> None:
+        while not cell.is_lost and (ahead := self._queued[0]) is not cell:
+            cell.activity.wait_behind(ahead.activity)
+            cell.news.clear()
             try:
-                async with asyncio.timeout(self._left(turn, ahead)):
-                    await turn.news.wait()
+                async with asyncio.timeout(self._left(cell, ahead)):
+                    await cell.news.wait()
             except TimeoutError:
                 raise SessionError(_busy(ahead.activity)) from None
-        if turn.is_lost:
+        if cell.is_lost:
             raise SessionError(WAS_RESET)
 
-    def _left(self, turn: Turn, ahead: Turn) -> float | None:
+    def _left(self, cell: QueuedCell, ahead: QueuedCell) -> float | None:
         """Return how many seconds a cell waits for the running one; ``None`` for as long as it takes."""
-        if turn.came_at - ahead.came_at <= _TOGETHER * self._busy_timeout:
+        if cell.came_at - ahead.came_at <= _TOGETHER * self._busy_timeout:
             return None
-        return max(turn.came_at, ahead.began_at) + self._busy_timeout - self._now()
+        return max(cell.came_at, ahead.began_at) + self._busy_timeout - self._now()
 
     def _tell(self) -> None:
-        for turn in self._turns:
-            turn.news.set()
+        for cell in self._queued:
+            cell.news.set()
 
 
 #: What became of a cell whose kernel was reset.

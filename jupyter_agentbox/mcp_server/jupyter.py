@@ -23,7 +23,7 @@ from jupyter_agentbox.headless.results import ExecutionError, ExecutionResult
 from jupyter_agentbox.headless.server_api import ServerAddress, ServerApi
 
 from .cell_queue import WAS_RESET, CellQueue
-from .questions import Asker
+from .consent import ConsentSource
 from .sessions import CellRequest, Executed, SessionError
 
 log = logging.getLogger(__name__)
@@ -140,10 +140,10 @@ class JupyterSession:
 
     async def execute(self, cell: CellRequest) -> Executed:
         """Run a cell."""
-        async with self._cells.turn(cell.activity) as turn:
+        async with self._cells.enter(cell.activity) as queued:
             run = _Run(cell, await self._connected(), self._pending, self._progress)
             done = await run.execute()
-        return Executed(text=done.text, error=WAS_RESET) if turn.is_lost else done
+        return Executed(text=done.text, error=WAS_RESET) if queued.is_lost else done
 
     async def reset(self) -> None:
         """Start again with a fresh kernel."""
@@ -163,7 +163,7 @@ class JupyterSession:
         found = await self._ask("POST", "servers", server, "tools")
         return [ToolDescription(**tool) for tool in found["tools"]]
 
-    async def register(self, name: str, configuration: JsonObject, asker: Asker) -> Sequence[str]:  # noqa: ARG002
+    async def register(self, name: str, configuration: JsonObject, consents: ConsentSource) -> Sequence[str]:  # noqa: ARG002
         """Add an MCP server there, if a person approves in JupyterLab; return the names of its tools."""
         body: JsonObject = {"name": name, "configuration": configuration}
         if self._client is not None:

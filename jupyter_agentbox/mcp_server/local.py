@@ -28,7 +28,7 @@ from jupyter_agentbox.headless.results import CodeExecutionChunk, CodeExecutionE
 
 from . import registration
 from .cell_queue import WAS_RESET, CellQueue
-from .questions import Asker, Question, Refuser
+from .consent import ConsentSource, Question, Refuser
 from .sessions import CellRequest, Executed, SessionError
 from .settings import CodeServerSettings
 
@@ -58,13 +58,13 @@ class LocalSession:
     async def execute(self, cell: CellRequest) -> Executed:
         """Run a cell."""
         executor = await self._started()
-        async with self._cells.turn(cell.activity) as turn:
+        async with self._cells.enter(cell.activity) as queued:
             run = _Run(executor, cell)
             try:
                 done = await run.execute()
             finally:
                 await run.end()
-        return replace(done, error=WAS_RESET) if turn.is_lost else done
+        return replace(done, error=WAS_RESET) if queued.is_lost else done
 
     async def reset(self) -> None:
         """Start again with a fresh kernel, and stop the MCP servers."""
@@ -94,21 +94,21 @@ class LocalSession:
         except AgentBoxError as error:
             raise SessionError(str(error)) from None
 
-    async def register(self, name: str, configuration: JsonObject, asker: Asker) -> Sequence[str]:
+    async def register(self, name: str, configuration: JsonObject, consents: ConsentSource) -> Sequence[str]:
         """Add an MCP server, if a person approves."""
         if not self._can_register:
             raise SessionError("this server was started with `--mcp-config`: only a person adds servers, in that file")
         executor = await self._started()
 
         async def decide(request: ApprovalRequest) -> None:
-            await _ask(asker, registration.question(request.tool_args), request)
+            await _ask(consents, registration.question(request.tool_args), request)
 
         try:
             return await executor.register_mcp_server(name, configuration, decide=decide)
         except ServerConfigurationError as error:
             raise SessionError(str(error)) from None
         except ToolCallRejectedError as error:
-            hint = registration.HOW_A_RULE_ALLOWS if isinstance(asker, Refuser) else ""
+            hint = registration.HOW_A_RULE_ALLOWS if isinstance(consents, Refuser) else ""
             what = f"`{name}` was not registered and not started: it was not approved"
             raise SessionError(": ".join(filter(None, [what, error.reason, hint]))) from None
         except AgentBoxError as error:
@@ -203,7 +203,7 @@ class _Run:
     async def _decide(self, request: ApprovalRequest) -> None:
         self._cell.activity.wait_for_decision(request.id, f"{request.server_name}.{request.tool_name}")
         try:
-            await _ask(self._cell.asker, _question(request), request)
+            await _ask(self._cell.consents, _question(request), request)
         except Exception as error:
             # The root of a task. A request that cannot be decided must not hold up its cell for ever.
             log.exception("request %s could not be decided", request.id)
@@ -213,9 +213,9 @@ class _Run:
             self._cell.activity.decided(request.id)
 
 
-async def _ask(asker: Asker, question: Question, request: ApprovalRequest) -> None:
+async def _ask(consents: ConsentSource, question: Question, request: ApprovalRequest) -> None:
     """Ask a question and decide the request by the answer, unless the request ends first."""
-    asking = asyncio.ensure_future(asker.ask(question))
+    asking = asyncio.ensure_future(consents.ask(question))
     settled = asyncio.ensure_future(request.response())
     try:
         await asyncio.wait([asking, settled], return_when=asyncio.FIRST_COMPLETED)

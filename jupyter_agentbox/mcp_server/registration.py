@@ -9,7 +9,7 @@ from jupyter_agentbox.core.calls import JsonValue
 from jupyter_agentbox.core.look_alikes import look_alikes
 from jupyter_agentbox.core.registration import OWN_SERVER, REGISTER_TOOL, REGISTRATION
 
-from .questions import Question
+from .consent import Question
 
 #: Said where nobody can be asked.
 HOW_A_RULE_ALLOWS: Final = f"a rule allows it only if it names `{REGISTRATION}` in full; `*` does not"

@@ -36,11 +36,11 @@ from jupyter_agentbox.headless.server_api import ServerAddress
 from jupyter_agentbox.processes.directories import PrivateDirectory
 
 from . import results, tools
+from .consent import FORM, Consent, ConsentSource, Question, Refuser, read_consent
 from .jupyter import JupyterSession, find_jupyterlab, server_address
 from .listing import list_tools
 from .local import open_local_session
 from .progress_reporter import ProgressReporter
-from .questions import FORM, Asker, Consent, Question, Refuser, read_consent
 from .sessions import CellRequest, CodeSession, SessionError
 from .settings import Approver, CodeServerSettings
 
@@ -170,17 +170,21 @@ class CodeServer:
                 await self._reset(can_elicit)
                 return results.told("The kernel is fresh.")
             session = await self._opened(can_elicit)
-            asker = self._asker(context)
+            consents = self._consent_source(context)
             match arguments:
                 case tools.ExecuteCode(code=code, timeout=timeout):
                     seconds = timeout if timeout is not None else self._settings.timeout
                     cell = CellRequest(
-                        code=code, timeout=seconds, asker=asker, activity=reporter.activity, report=reporter.report
+                        code=code,
+                        timeout=seconds,
+                        consents=consents,
+                        activity=reporter.activity,
+                        report=reporter.report,
                     )
                     return results.executed(await session.execute(cell))
                 case tools.RegisterMcpServer(name=name, configuration=configuration):
                     reporter.activity.wait_for_decision(name, "the new server")
-                    names = await session.register(name, configuration, asker)
+                    names = await session.register(name, configuration, consents)
                     return results.told(f"`{name}` was registered. Its tools: {', '.join(names) or 'none'}")
                 case tools.ListTools(server=server):
                     return results.structured(await list_tools(session, server))
@@ -278,7 +282,7 @@ class CodeServer:
     def _open_here(self) -> CodeSession:
         return self._open_local(self._settings, self._images_dir())
 
-    def _asker(self, context: ServerRequestContext[Any]) -> Asker:
+    def _consent_source(self, context: ServerRequestContext[Any]) -> ConsentSource:
         if self._refusal is not None:
             return Refuser(self._refusal)
         return _Elicitor(context.session, context.request_id, self._asking)
@@ -296,7 +300,7 @@ class CodeServer:
 
 
 class _Elicitor:
-    """An `Asker` that asks the client's user.
+    """A `ConsentSource` that asks the client's user.
 
     Parameters
     ----------

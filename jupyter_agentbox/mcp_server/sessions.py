@@ -10,7 +10,7 @@ from jupyter_agentbox.core.calls import JsonObject
 from jupyter_agentbox.core.tools import ToolDescription
 
 from .activity import Activity
-from .questions import Asker
+from .consent import ConsentSource
 
 
 class SessionError(Exception):
@@ -46,7 +46,7 @@ class CellRequest:
         Python, as in a notebook cell.
     timeout : float or None
         Seconds that it may run. Waiting for other cells and for decisions does not count.
-    asker : Asker
+    consents : ConsentSource
         Asked about its calls.
     activity : Activity
         Records what it is doing.
@@ -56,7 +56,7 @@ class CellRequest:
 
     code: str
     timeout: float | None
-    asker: Asker
+    consents: ConsentSource
     activity: Activity = field(repr=False)
     report: Callable[[str], None] = field(repr=False)
 
@@ -97,7 +97,7 @@ class CodeSession(Protocol):
         SessionError
         """
 
-    async def register(self, name: str, configuration: JsonObject, asker: Asker) -> Sequence[str]:
+    async def register(self, name: str, configuration: JsonObject, consents: ConsentSource) -> Sequence[str]:
         """Add an MCP server, if a person approves; return the names of its tools.
 
         Raises

@@ -17,7 +17,7 @@ from sqlalchemy import BigInteger, Column, Connection, Float, Integer, MetaData,
 from sqlalchemy.dialects import postgresql, sqlite
 
 from jupyter_agentbox.core.pagination import from_microseconds
-from jupyter_agentbox.core.service_claims import BEATS, Claim, Process, Sighting, Verdict, judge, refusal
+from jupyter_agentbox.core.service_claims import BEATS, Claim, NextStep, Process, Sighting, judge, refusal
 from jupyter_agentbox.exceptions import DatabaseHeldError, StorageError
 
 from .database import Database
@@ -152,10 +152,10 @@ class ServiceClaim:
         self._loop = asyncio.get_running_loop()
         first: Sighting | None = None
         while True:
-            verdict, claim = await self._look(first)
+            step, claim = await self._look(first)
             if claim is None:
                 return
-            if verdict is Verdict.REFUSE:
+            if step is NextStep.REFUSE:
                 raise DatabaseHeldError(refusal(claim, since_of(claim)))
             if first is None:
                 first = Sighting(claim=claim, at=time.monotonic())
@@ -188,7 +188,7 @@ class ServiceClaim:
         has_looked = is_away = False
         while not stopped.is_set():
             try:
-                verdict, claim = await self._look(first)
+                step, claim = await self._look(first)
             except StorageError as error:
                 if not has_looked:
                     raise
@@ -200,7 +200,7 @@ class ServiceClaim:
                 if claim is None:
                     self.other_since = None
                     return True
-                if first is None or verdict is Verdict.REFUSE:
+                if first is None or step is NextStep.REFUSE:
                     first = Sighting(claim=claim, at=time.monotonic())
                 if not has_looked or self.other_since != since_of(claim):
                     self.other_since = since_of(claim)
@@ -212,14 +212,14 @@ class ServiceClaim:
             await _wait(stopped, _LOOK)
         return False
 
-    async def _look(self, first: Sighting | None) -> tuple[Verdict, Claim | None]:
-        """Take the database if possible, and return ``None`` as the claim; else the verdict, and its holder's claim."""
-        verdict, claim = await self._committer.run(lambda connection: self._attempt(connection, first), write=True)
-        if verdict is not Verdict.TAKE:
-            return verdict, claim
+    async def _look(self, first: Sighting | None) -> tuple[NextStep, Claim | None]:
+        """Take the database if possible, and return ``None`` as the claim; else the step, and its holder's claim."""
+        step, claim = await self._committer.run(lambda connection: self._attempt(connection, first), write=True)
+        if step is not NextStep.TAKE:
+            return step, claim
         self.since = None if claim is None else since_of(claim)
         self._is_held = True
-        return verdict, None
+        return step, None
 
     def check(self, connection: Connection) -> None:
         """Check the claim at the beginning of a write transaction; nobody takes it until the transaction ends.
@@ -254,25 +254,25 @@ class ServiceClaim:
         self._is_held = False
         await self._committer.aclose()
 
-    def _attempt(self, connection: Connection, first: Sighting | None) -> tuple[Verdict, Claim | None]:
+    def _attempt(self, connection: Connection, first: Sighting | None) -> tuple[NextStep, Claim | None]:
         now = time.monotonic()
         claim = _claim_of(connection.execute(_ROW).one())
-        verdict = self._judge(claim, first, now)
-        if verdict is not Verdict.TAKE:
-            return verdict, claim
+        step = self._judge(claim, first, now)
+        if step is not NextStep.TAKE:
+            return step, claim
         if connection.dialect.name == "postgresql":  # longer than a frozen holder can keep its lock
             connection.execute(text(f"SET LOCAL lock_timeout = '{int(2 * _IDLE)}s'"))
         row = connection.execute(_ROW.with_for_update()).one()
         claim = _claim_of(row)
-        verdict = self._judge(claim, first, now)
-        if verdict is Verdict.TAKE:
+        step = self._judge(claim, first, now)
+        if step is NextStep.TAKE:
             self.follows = row.beat > 0
             claim = self._write(connection, row.beat + 1)
-        return verdict, claim
+        return step, claim
 
-    def _judge(self, claim: Claim | None, first: Sighting | None, now: float) -> Verdict:
+    def _judge(self, claim: Claim | None, first: Sighting | None, now: float) -> NextStep:
         if claim is not None and claim.process.id == self._process.id:
-            return Verdict.TAKE  # the answer to the first attempt was lost on its way
+            return NextStep.TAKE  # the answer to the first attempt was lost on its way
         return judge(claim, is_gone=self._is_gone(claim), first=first, now=now)
 
     def _is_gone(self, claim: Claim | None) -> bool:

@@ -17,7 +17,7 @@ import { hubRequestsPlugin } from './features/hubRequests/hubRequestsPlugin';
 import { hubRequestsSectionPlugin } from './features/hubRequests/hubRequestsSectionPlugin';
 import { historyPlugin } from './features/history/historyPlugin';
 import { ipywidgetsPlugin } from './integrations/ipywidgetsPlugin';
-import { kernelEndsPlugin } from './features/kernels/kernelEndsPlugin';
+import { kernelExitsPlugin } from './features/kernels/kernelExitsPlugin';
 import { notificationsPlugin } from './features/approvals/notificationsPlugin';
 import { outputsPlugin } from './features/outputs/outputsPlugin';
 import { questionsPlugin } from './features/questions/questionsPlugin';
@@ -75,7 +75,7 @@ const plugins: JupyterFrontEndPlugin<unknown>[] = [
   publicApprovalsPlugin,
   statusPlugin,
   notificationsPlugin,
-  kernelEndsPlugin,
+  kernelExitsPlugin,
   commandsPlugin,
   agentNotebookPlugin,
   commPlugin

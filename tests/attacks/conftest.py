@@ -44,7 +44,7 @@ MOST_PENDING = 20
 MAX_WAITING_BYTES = 20_000_000
 MEMORY_LIMIT = 2 << 30
 PROCESS_LIMIT = 60
-DESK_SERVER = Path(__file__).with_name("desk_server.py")
+DESK_SERVER = Path(__file__).with_name("ledger_server.py")
 
 #: Runs in the kernel: says what the attack got, or how it failed.
 _RUN = """
@@ -106,7 +106,7 @@ class World:
         }
 
     def calls(self, tool: str) -> list[Any]:
-        """Return the arguments of all calls of a tool of the desk that ran."""
+        """Return the arguments of all calls of a tool of the ledger that ran."""
         notes = self.root / "notes.jsonl"
         lines = notes.read_text("utf-8").splitlines() if notes.exists() else []
         return [note["arguments"] for note in map(json.loads, lines) if note["tool"] == tool]
@@ -123,7 +123,7 @@ class World:
             time.sleep(0.05)  # as a page that has no events would
 
     def await_call(self, tool: str, *, count: int) -> None:
-        """Wait until a tool of the desk ran at least `count` times."""
+        """Wait until a tool of the ledger ran at least `count` times."""
         limit = time.monotonic() + TIMEOUT
         while len(self.calls(tool)) < count:
             assert time.monotonic() < limit, f"`{tool}` did not run"
@@ -385,8 +385,8 @@ def make_world(root: Path, *options: str) -> World:
     (root / "neighbour" / "diary").write_text(ssh_key)
     (root / "home" / "project" / ".git" / "config").write_text("[core]\n")
     entry = {"command": sys.executable, "args": ["-c", "input()"], "env": {"SHOP_PASSWORD": credential}}
-    desk = {"command": sys.executable, "args": [str(DESK_SERVER), str(root / "notes.jsonl")]}
-    (root / "config" / "mcp.json").write_text(json.dumps({"mcpServers": {"shop": entry, "desk": desk}}))
+    ledger = {"command": sys.executable, "args": [str(DESK_SERVER), str(root / "notes.jsonl")]}
+    (root / "config" / "mcp.json").write_text(json.dumps({"mcpServers": {"shop": entry, "ledger": ledger}}))
     limits = {"memory_limit": MEMORY_LIMIT, "process_limit": PROCESS_LIMIT}
     for level in LEVELS:
         for name, spec in (("at", _spec(level)), ("limited", _spec(level, **limits))):

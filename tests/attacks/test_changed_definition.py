@@ -15,7 +15,7 @@ ATTACK = Attack(
 def attack(facts: dict[str, Any]) -> Any:
     from jupyter_agentbox.kernel import runtime
 
-    return runtime.link().call("desk", facts["tool"], {}).text
+    return runtime.link().call("ledger", facts["tool"], {}).text
 
 
 def allow_for_good(stage: Stage) -> Any:

@@ -16,7 +16,7 @@ from tests.processes_alive import running
 
 from .attack import Attack
 from .conftest import Stage
-from .desk_server import input_schema
+from .ledger_server import input_schema
 
 ATTACK = Attack(
     "call a tool whose schema takes for ever to check, by a pattern or by alternatives that a reference hides, so that"
@@ -62,7 +62,7 @@ def attack(facts: dict[str, Any]) -> Any:
     from jupyter_agentbox.kernel import runtime
 
     try:
-        return runtime.link().call("desk", facts["tool"], facts["arguments"]).text
+        return runtime.link().call("ledger", facts["tool"], facts["arguments"]).text
     except ValueError as error:
         return type(error).__name__
 

@@ -23,7 +23,7 @@ def attack(facts: dict[str, Any]) -> Any:
 
     def ask(number: int) -> None:
         try:
-            link.call("desk", "flooded", {"number": number})
+            link.call("ledger", "flooded", {"number": number})
         except Exception as error:  # noqa: BLE001  # whatever it is, it is the evidence
             refused.append(f"{type(error).__name__}: {error}")
 
@@ -54,7 +54,7 @@ def test_only_so_many_wait_and_the_others_are_told_so(stage: Stage) -> None:
 def once(facts: dict[str, Any]) -> Any:
     from jupyter_agentbox.kernel import runtime
 
-    return runtime.link().call("desk", "flooded", {}).text
+    return runtime.link().call("ledger", "flooded", {}).text
 
 
 def test_more_are_listed_where_two_kernels_ask(plain: Stage) -> None:

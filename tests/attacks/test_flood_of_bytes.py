@@ -30,7 +30,7 @@ def attack(facts: dict[str, Any]) -> Any:
 
     def ask() -> None:
         try:
-            link.call("desk", "flooded", {"text": text})
+            link.call("ledger", "flooded", {"text": text})
         except Exception as error:  # noqa: BLE001  # whatever it is, it is the evidence
             refused.append(f"{type(error).__name__}: {error}")
 

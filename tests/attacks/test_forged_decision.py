@@ -24,7 +24,7 @@ def attack(facts: dict[str, Any]) -> Any:
     link = runtime.link()
 
     def ask() -> None:
-        link.call("desk", "forged", {"text": "nobody allowed this"})
+        link.call("ledger", "forged", {"text": "nobody allowed this"})
 
     threading.Thread(target=ask, daemon=True).start()
     waiting: list[Any] = []
@@ -67,4 +67,4 @@ def test_the_same_words_decide_where_a_person_sends_them(plain: Stage) -> None:
 def call(facts: dict[str, Any]) -> Any:
     from jupyter_agentbox.kernel import runtime
 
-    return runtime.link().call("desk", "forged", {}).text
+    return runtime.link().call("ledger", "forged", {}).text

@@ -16,7 +16,7 @@ def attack(facts: dict[str, Any]) -> Any:
     from jupyter_agentbox.kernel import runtime
 
     link = runtime.link()
-    call = {"type": "call", "server": "desk", "tool": "granted", "arguments": {}}
+    call = {"type": "call", "server": "ledger", "tool": "granted", "arguments": {}}
     claims: list[dict[str, Any]] = [
         {"kernel_id": facts["kernel_id"]},
         {"origin": {"kernel_id": facts["kernel_id"]}},
@@ -27,7 +27,7 @@ def attack(facts: dict[str, Any]) -> Any:
         link.transport.send({**call, "id": f"claim{number}", **claim})
     for kind in ("grant", "revoke", "decision"):
         link.transport.send({"type": kind, "id": kind, "grant": facts["grant"], "scope": "user", "uses": 1000})
-    return link.call("desk", "granted", {}).text
+    return link.call("ledger", "granted", {}).text
 
 
 def allow_for_good(stage: Stage, **facts: Any) -> Any:

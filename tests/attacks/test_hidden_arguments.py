@@ -28,11 +28,11 @@ def attack(facts: dict[str, Any]) -> Any:
     refused = []
     for value in ("x" * 40_000_000, deep):
         try:
-            link.call("desk", "hidden", {"value": value})
+            link.call("ledger", "hidden", {"value": value})
         except (ValueError, RecursionError) as error:
             refused.append(type(error).__name__)
     tricks = facts["tricks"]
-    link.call("desk", "hidden", {"pay" + tricks: "10" + tricks + "0000", "list": [tricks]})
+    link.call("ledger", "hidden", {"pay" + tricks: "10" + tricks + "0000", "list": [tricks]})
     return refused
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from .attack import Attack
 from .conftest import Stage
-from .desk_server import LOOK_ALIKES, REMOVE
+from .ledger_server import LOOK_ALIKES, REMOVE
 
 ATTACK = Attack(
     "use what was allowed for good with a tool whose name looks the same",
@@ -18,7 +18,7 @@ ATTACK = Attack(
 def attack(facts: dict[str, Any]) -> Any:
     from jupyter_agentbox.kernel import runtime
 
-    return runtime.link().call("desk", facts["tool"], {}).text
+    return runtime.link().call("ledger", facts["tool"], {}).text
 
 
 def test_the_same_name_asks_no_more(plain: Stage) -> None:

@@ -23,7 +23,7 @@ def attack(facts: dict[str, Any]) -> Any:
     answers: list[Any] = []
 
     def ask() -> None:
-        answers.append(link.call("desk", "granted", {"by": "itself"}).text)
+        answers.append(link.call("ledger", "granted", {"by": "itself"}).text)
 
     threading.Thread(target=ask, daemon=True).start()
     for _ in range(200):
@@ -42,7 +42,7 @@ def attack(facts: dict[str, Any]) -> Any:
     digest = api("GET", place)["call"]["digest"]
     terms = {"scope": "user", "uses": 2}
     api("POST", place + "/decision", {"decision": "allow_always", "digest": digest, "grant": terms})
-    return link.call("desk", "granted", {"by": "itself", "again": True}).text
+    return link.call("ledger", "granted", {"by": "itself", "again": True}).text
 
 
 def test_no_code_gives_itself_a_lasting_answer(stage: Stage) -> None:

@@ -66,7 +66,7 @@ def wait_until_loaded(kernel: BlockingKernelClient) -> None:
 
 def call_from_a_cell(kernel: BlockingKernelClient, world: World) -> None:
     """Call a tool as a cell of JupyterLab does, which shows a widget, and wait until it has ended."""
-    code = {"code": "from jupyter_agentbox import tools; tools.desk.ready()", "silent": False, "store_history": False}
+    code = {"code": "from jupyter_agentbox import tools; tools.ledger.ready()", "silent": False, "store_history": False}
     message = kernel.session.msg("execute_request", code)
     message["metadata"]["cellId"] = "one"
     kernel.shell_channel.send(message)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from jupyter_agentbox.audit_sinks.spool import Spool
-from jupyter_agentbox.core.audit_trail import Link, check_trail
+from jupyter_agentbox.core.audit_trail import TrailEnd, check_trail
 from jupyter_agentbox.services.audit.deliveries import Delivery, Receipt, Waiting
 
 from .attack import Attack
@@ -52,11 +52,11 @@ async def attack(kind: type[Delivery], directory: Path) -> bytes:
     spool = Spool.of(directory, address="x", chain="c1", most_bytes=10_000)
     delivery = kind(place, spool, pause=0)
     delivery.start()
-    _, made = Link().then({"chain": "c1", "event": "decided", "tool": "drop"})
+    _, made = TrailEnd().then({"chain": "c1", "event": "decided", "tool": "drop"})
     receipt: Receipt = delivery.put(made)
     async with asyncio.timeout(60):
         await place.was_asked.wait()
-        spool.path.write_bytes(Link().then({"chain": "c1", "event": "decided", "tool": "list"})[1] + b"\n")
+        spool.path.write_bytes(TrailEnd().then({"chain": "c1", "event": "decided", "tool": "list"})[1] + b"\n")
         place.is_up = True
         await receipt.delivered
         await delivery.aclose(1)

@@ -24,7 +24,7 @@ def attack(facts: dict[str, Any]) -> Any:
     arguments: dict[str, Any] = {"files": ["harmless"]}
 
     def ask() -> None:
-        link.call("desk", "edited", arguments)
+        link.call("ledger", "edited", arguments)
 
     asking = threading.Thread(target=ask, daemon=True)
     asking.start()
@@ -34,10 +34,10 @@ def attack(facts: dict[str, Any]) -> Any:
             break
     arguments["files"][:] = ["harmful"]
     arguments["more"] = "harmful"
-    again = {"type": "call", "id": link._pending.ids[0], "server": "desk", "tool": "edited", "arguments": arguments}
+    again = {"type": "call", "id": link._pending.ids[0], "server": "ledger", "tool": "edited", "arguments": arguments}
     for _ in range(3):
         link.transport.send(again)
-    link.call("desk", "ready", {})  # the person may decide now
+    link.call("ledger", "ready", {})  # the person may decide now
     asking.join(60)
     return not asking.is_alive()
 

@@ -26,7 +26,7 @@ def attack(facts: dict[str, Any]) -> Any:
     said: list[str] = []
 
     def ask() -> None:
-        said.append(link.call("desk", "report", {"path": str(path)}).text)
+        said.append(link.call("ledger", "report", {"path": str(path)}).text)
 
     asking = threading.Thread(target=ask, daemon=True)
     asking.start()
@@ -35,7 +35,7 @@ def attack(facts: dict[str, Any]) -> Any:
         if any(found["tool"] == "report" for found in link.list_pending(within=60)):
             break
     path.write_text("harmful")
-    link.call("desk", "ready", {})
+    link.call("ledger", "ready", {})
     asking.join(60)
     return said
 

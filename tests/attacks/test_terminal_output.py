@@ -19,15 +19,15 @@ ATTACK = Attack(
     plain=False,
     control="test_the_same_output_does_both_in_a_terminal_that_gets_it_raw",
 )
-CALL = "from jupyter_agentbox import tools\ntools.desk.ready()"
-QUESTION = "Run desk.ready? [y]es, [n]o, no with a [r]eason: "
+CALL = "from jupyter_agentbox import tools\ntools.ledger.ready()"
+QUESTION = "Run ledger.ready? [y]es, [n]o, no with a [r]eason: "
 
 
 def attack(facts: dict[str, Any]) -> Any:
     import sys
 
     sys.stdout.write("\x1b]52;c;cm0gLXJmIH4=\x07")  # the clipboard
-    sys.stdout.write("desk.look wants to run with\n{}\nRun desk.look? [y]es, [n]o, no with a [r]eason: ")
+    sys.stdout.write("ledger.look wants to run with\n{}\nRun ledger.look? [y]es, [n]o, no with a [r]eason: ")
     sys.stdout.write("\x1b[")  # what follows is concealed, in two pieces
     sys.stdout.flush()
     sys.stdout.write("8m\x9b8m")
@@ -59,8 +59,8 @@ def test_the_question_is_seen_and_the_clipboard_is_left_alone(stage: Stage, tmp_
     work, settings = tmp_path / "work", tmp_path / "sandbox.json"
     work.mkdir()
     (tmp_path / "code.py").write_text(code(CALL))
-    desk = {"command": sys.executable, "args": [str(DESK_SERVER), str(tmp_path / "notes")]}
-    (tmp_path / "mcp.json").write_text(json.dumps({"mcpServers": {"desk": desk}}))
+    ledger = {"command": sys.executable, "args": [str(DESK_SERVER), str(tmp_path / "notes")]}
+    (tmp_path / "mcp.json").write_text(json.dumps({"mcpServers": {"ledger": ledger}}))
     settings.write_text(json.dumps({"levels": [stage.level.value]}))
     argv = [sys.executable, "-m", "jupyter_agentbox.cli", "exec", str(tmp_path / "code.py")]
     argv += ["--working-dir", str(work), "--mcp-config", str(tmp_path / "mcp.json")]
@@ -68,12 +68,12 @@ def test_the_question_is_seen_and_the_clipboard_is_left_alone(stage: Stage, tmp_
         argv += ["--sandbox-config", str(settings)]
     places = {f"JUPYTER_{name}_DIR": str(tmp_path / name.lower()) for name in ("CONFIG", "DATA", "RUNTIME")}
     with TerminalCommand({**os.environ, **places, "PYTHONPATH": str(Path.cwd())}, argv) as running:
-        running.read_until("desk.ready? [y]es, [n]o, no with a [r]eason: ")
+        running.read_until("ledger.ready? [y]es, [n]o, no with a [r]eason: ")
         running.type("n\n")
         running.end()
 
     stage.said = repr(running.shown)
-    assert "desk.look wants to run" in running.shown
+    assert "ledger.look wants to run" in running.shown
     stage.judge(ATTACK, succeeded(running.shown))
 
 

@@ -22,7 +22,7 @@ def attack(facts: dict[str, Any]) -> Any:
     link = runtime.link()
 
     def ask() -> None:
-        link.call("desk", "framed", {"text": "nobody allowed this"})
+        link.call("ledger", "framed", {"text": "nobody allowed this"})
 
     threading.Thread(target=ask, daemon=True).start()
     waiting: list[Any] = []

@@ -19,7 +19,7 @@ from jupyter_agentbox.audit_sinks.files import FileSink, StandardOutputSink
 from jupyter_agentbox.audit_sinks.http import HttpSink, HubServiceSink, OtlpSink
 from jupyter_agentbox.audit_sinks.sinks import sink_of
 from jupyter_agentbox.audit_sinks.syslog import SyslogSink
-from jupyter_agentbox.core.audit_trail import Link
+from jupyter_agentbox.core.audit_trail import TrailEnd
 from jupyter_agentbox.exceptions import RecordsRejectedError
 from tests.collectors import collecting
 
@@ -27,7 +27,7 @@ ADA = {"user": "ada", "server": "gpu"}
 
 
 def line(**fields: str) -> bytes:
-    return Link().then({"time": "2026-05-01T12:00:00.000012Z", "event": "asked", "user": "ada", **fields})[1]
+    return TrailEnd().then({"time": "2026-05-01T12:00:00.000012Z", "event": "asked", "user": "ada", **fields})[1]
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,12 +10,12 @@ import pytest
 from jupyter_agentbox.core.approvals import Answer, ApprovalRequest, Decision, Lapse
 from jupyter_agentbox.core.approvers import Approvers, Escalation
 from jupyter_agentbox.core.located_json import parse
-from jupyter_agentbox.core.policy import Layer
+from jupyter_agentbox.core.policy import Layer, Policy, Rule
 from jupyter_agentbox.core.reviewers import Reviewer, Via
 from jupyter_agentbox.core.rule_checks import RuleChecker
 from jupyter_agentbox.core.rule_text import rule_from_json
 from jupyter_agentbox.exceptions import InvalidDecisionError, InvalidTransitionError, StaleDigestError
-from tests.samples import a_decision, a_request
+from tests.samples import a_call, a_decision, a_request
 
 KEYS = ("effect", "server", "tool", "approvers")
 ASK = '{"effect": "ask", "server": "a", "tool": "b", "approvers": %s}'
@@ -153,3 +154,36 @@ def test_what_was_not_seen_or_has_ended_is_not_approved() -> None:
         request.endorse(a_vote(request, "ada", digest="other"))
     with pytest.raises(InvalidTransitionError):
         request.lapse(Lapse.TIMED_OUT).endorse(a_vote(request, "ada"))
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "both"),
+    [
+        ({"self": True}, {"self": False}, {"self": False}),
+        ({"count": 2, "self": True}, {"self": True}, {"count": 2, "self": True}),
+        ({"break_glass": "leads"}, {}, {}),
+        (
+            {"break_glass": "leads"},
+            {"break_glass": "leads", "reason": "required"},
+            {"break_glass": "leads", "reason": "required"},
+        ),
+        ({"delegates": ["h", "i"]}, {"delegates": ["i", "j"]}, {"delegates": ["i"]}),
+        ({"escalation": {"group": "h", "after": 60}}, {}, {}),
+        ({"escalation": {"group": "h", "after": 60}}, {"escalation": {"group": "i", "after": 60}}, {}),
+        (
+            {"escalation": {"group": "h", "after": 60}},
+            {"escalation": {"group": "h", "after": 90}},
+            {"escalation": {"group": "h", "after": 90}},
+        ),
+    ],
+)
+def test_of_rules_that_ask_one_group_all_count(one: Any, other: Any, both: Any) -> None:
+    def rule(**approvers: Any) -> Rule:
+        entry = {"effect": "ask", "server": "a", "tool": "*", "approvers": {"group": "g", **approvers}}
+        return rule_from_json(entry, Layer.SITE, "policy.json", 1)
+
+    elsewhere = replace(rule(**other), approvers=Approvers(group="others"))
+    for rules in ([rule(**one), rule(**other)], [rule(**other), elsewhere, rule(**one)]):
+        found = Policy(tuple(rules)).evaluate(a_call(server="a"))
+        assert found.rule is not None
+        assert found.rule.approvers == rule(**both).approvers

@@ -15,7 +15,7 @@ from jupyter_agentbox.core.audit_trail import (
     ArgumentsKept,
     AuditEvent,
     Chain,
-    Link,
+    TrailEnd,
     check_trail,
     event_of,
     record_time,
@@ -30,7 +30,7 @@ SECRETS = {"note": "Bearer abcdefgh12345678", "password": "hunter2hunter2", "ord
 
 
 def trail(*events: str, chain: str = "c1") -> list[str]:
-    link, lines = Link(), []
+    link, lines = TrailEnd(), []
     for event in events:
         link, line = link.then({"chain": chain, "event": event})
         lines.append(line.decode())
@@ -99,7 +99,7 @@ def test_a_record_that_was_written_anew_does_not_fit_to_the_next_one() -> None:
 
 
 def test_a_first_record_follows_none() -> None:
-    _, line = Link(sequence=0, hash="1" * 64).then({"chain": "c1", "event": "asked"})
+    _, line = TrailEnd(sequence=0, hash="1" * 64).then({"chain": "c1", "event": "asked"})
     assert checked([line.decode()]).problem == "record 1 follows another one"
 
 
@@ -151,7 +151,7 @@ def test_a_lasting_answer_is_named() -> None:
 @given(requests)
 def test_whatever_a_request_is_its_record_can_be_sealed_and_checked(request: ApprovalRequest) -> None:
     for arguments in ArgumentsKept:
-        _, line = Link().then({**said_of(request, arguments), "chain": "c1", "event": "asked"})
+        _, line = TrailEnd().then({**said_of(request, arguments), "chain": "c1", "event": "asked"})
         assert b"\n" not in line
         assert checked([line.decode("ascii")]).is_whole
 
@@ -161,7 +161,7 @@ def test_the_time_of_a_record_has_microseconds() -> None:
 
 
 def test_a_number_far_beyond_the_others_is_no_work_to_check() -> None:
-    forged = Link(sequence=10**15).then({"chain": "c1", "event": "stopped"})[1].decode()
+    forged = TrailEnd(sequence=10**15).then({"chain": "c1", "event": "stopped"})[1].decode()
     chain = checked([*trail("started"), forged])
     assert (chain.last, chain.missing) == (10**15 + 1, tuple(range(2, 22)))
 
@@ -187,7 +187,7 @@ def test_a_number_that_is_none_is_a_change() -> None:
 )
 def test_a_record_fits_into_a_datagram_whatever_is_said_in_it(fields: JsonObject) -> None:
     digest = "0" * 64
-    line = Link().then({**fields, "chain": "c1", "event": "asked", "call_digest": digest})[1]
+    line = TrailEnd().then({**fields, "chain": "c1", "event": "asked", "call_digest": digest})[1]
     assert len(line) < LONGEST_RECORD
     said = json.loads(line)
     assert (said["event"], said["call_digest"], said["shortened"]) == ("asked", digest, True)

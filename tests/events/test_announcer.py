@@ -58,8 +58,8 @@ async def test_progress_is_announced_once_and_again_only_if_more_came(
 async def test_requests_whose_end_is_never_announced_are_forgotten(
     events: EventLogger, announced: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "MOST_TOLD", 5)
+    monkeypatch.setattr(module, "MOST_ANNOUNCED", 5)
     announcer = an_announcer(events, announced)
     for number in range(20):
         announcer.approval_changed(a_request(f"r{number}"))
-    assert list(announcer._told) == [f"r{number}" for number in range(15, 20)]
+    assert list(announcer._announced) == [f"r{number}" for number in range(15, 20)]

@@ -65,18 +65,22 @@ class TableHub(HubOAuth):
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
-        self._said: dict[str, dict[str, Any]] = {}
+        self._said: dict[tuple[str, str], dict[str, Any]] = {}
+        #: The token and the browser's session of each question that the cache did not answer.
+        self.asked: list[tuple[str, str]] = []
 
-    def user_for_token(self, token: str, use_cache: bool = True, **_: Any) -> Any:
+    def user_for_token(self, token: str, use_cache: bool = True, *, session_id: str = "", **_: Any) -> Any:
         """Return a coroutine of whose token it is."""
 
         async def found() -> dict[str, Any] | None:
-            if use_cache and token in self._said:
-                return self._said[token]
+            key = token, session_id
+            if use_cache and key in self._said:
+                return self._said[key]
+            self.asked.append(key)
             name = token.removeprefix("session:").removeprefix("narrow:").removeprefix("keeper:")
             if name not in USERS:
                 return None
-            self._said[token] = {
+            self._said[key] = {
                 "name": name,
                 "kind": "user",
                 "groups": USERS[name],
@@ -84,7 +88,7 @@ class TableHub(HubOAuth):
                 "session_id": f"s-{name}" if token.startswith("session:") else None,
                 "token_id": f"t-{name}",
             }
-            return self._said[token]
+            return self._said[key]
 
         return found()
 
@@ -100,9 +104,12 @@ class Service:
         Its parts.
     database : Path
         Its store.
+    hub : TableHub
+        What it takes for the Hub.
     """
 
-    def __init__(self, url: str, box: HubBox, database: Path, cookie_secret: bytes) -> None:
+    def __init__(self, url: str, box: HubBox, database: Path, cookie_secret: bytes, hub: TableHub) -> None:
+        self.hub = hub
         self.url = url
         self.box = box
         self.database = database
@@ -119,6 +126,10 @@ class Service:
         if session or cookie:
             headers["Cookie"] = cookie or self.cookie(f"session:{session}")
         return await _fetch(f"{self.url}{path}", headers=headers)
+
+    async def fetch(self, path: str, headers: Mapping[str, str]) -> HTTPResponse:
+        """Read a path with these headers."""
+        return await _fetch(f"{self.url}{path}", headers=dict(headers))
 
     async def json(self, path: str, **who: str) -> Any:
         """Return the JSON of an answer."""
@@ -251,7 +262,7 @@ async def running_service(
     server = HTTPServer(application)
     server.add_sockets([at])
     try:
-        yield Service(url, box, database, application.settings["cookie_secret"])
+        yield Service(url, box, database, application.settings["cookie_secret"], hub_auth)
     finally:
         server.stop()
         await box.aclose()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,7 @@ from jupyter_agentbox.core.rule_checks import (
 )
 from jupyter_agentbox.hub.app import main
 from jupyter_agentbox.hub.policy_file import MAX_VALID, MIN_VALID, PolicyFile, PolicyFileError, read_policy_file
-from jupyter_agentbox.mcp_client.configuration import HttpServer, StdioServer
+from jupyter_agentbox.mcp_client.configuration import HttpServer, StdioServer, UnusableServer
 
 SCHEMA: Any = json.loads((resources.files("jupyter_agentbox") / "schemas/agentbox_hub.schema.json").read_text("utf-8"))
 VALIDATOR = jsonschema_rs.validator_for(SCHEMA)
@@ -85,6 +86,37 @@ def test_an_entry_that_names_the_user_is_each_users_own(tmp_path: Path) -> None:
     (server,) = of_ada.values()
     assert isinstance(server, StdioServer)
     assert server.env == {"USER_NAME": "ada", "GROUPS": "a,b"}
+
+
+@pytest.mark.parametrize(
+    ("user", "url"),
+    [
+        ("ada", "https://mcp.example.org/u/ada/mcp"),
+        ("ada?", "https://mcp.example.org/u/ada%3F/mcp"),
+        ("bob/../ada#", "https://mcp.example.org/u/bob%2F..%2Fada%23/mcp"),
+        ("x%2f..%2fada", "https://mcp.example.org/u/x%252f..%252fada/mcp"),
+        ("@evil.example", "https://mcp.example.org/u/%40evil.example/mcp"),
+        ("..", None),
+    ],
+)
+def test_a_users_name_stays_in_its_part_of_a_url(tmp_path: Path, user: str, url: str | None) -> None:
+    own = {"url": "https://mcp.example.org/u/${HUB_USER}/mcp"}
+    found = read(tmp_path, {"rules": [], "mcpServers": {"own": own}})
+    server = found.servers_for({}, user=user).servers["own"]
+    if url is None:
+        assert isinstance(server, UnusableServer)
+        assert "`HUB_USER` is `..`" in server.error
+    else:
+        assert isinstance(server, HttpServer)
+        assert server.url == url
+
+
+def test_a_group_whose_name_could_be_two_is_left_out(tmp_path: Path) -> None:
+    own = {"command": "serve", "env": {"GROUPS": "${HUB_GROUPS}"}}
+    found = read(tmp_path, {"rules": [], "mcpServers": {"own": own}})
+    server = found.servers_for({}, user="ada", groups={"b", "admins,a"}).servers["own"]
+    assert isinstance(server, StdioServer)
+    assert server.env == {"GROUPS": "b"}
 
 
 def test_a_users_name_is_no_variable(tmp_path: Path) -> None:
@@ -212,6 +244,50 @@ def test_the_command_checks_a_policy_and_ends(tmp_path: Path, capsys: pytest.Cap
     path.write_text('{"rule": []}')
     assert main(["--policy", str(path), "--check-config"]) == 2
     assert f"{path}:1:2: unknown key `rule`: did you mean `rules`?" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (["--polcy=x"], "there is no option `--polcy`. Did you mean `policy`?"),
+        (["--HubService.keep_dayz=3"], "there is no option `--HubService.keep_dayz`. Did you mean `keep_days`?"),
+        (["x.json"], "`x.json` is not an option"),
+    ],
+)
+def test_an_option_that_does_not_exist_is_refused(
+    tmp_path: Path, options: list[str], says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "policy.json"
+    path.write_text(json.dumps({"rules": []}))
+    assert main([f"--policy={path}", "--check-config", *options]) == 2
+    assert says in capsys.readouterr().err
+
+
+def test_of_two_groups_the_one_that_is_not_asked_is_noted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rules = [
+        {**RULE, "tool": "drop_*", "approvers": {"group": "security"}},
+        {**RULE, "approvers": {"group": "everyone", "count": 2, "self": True}},
+    ]
+    path = tmp_path / "policy.json"
+    for order in (rules, rules[::-1]):
+        path.write_text(
+            json.dumps({"rules": order, "mcpServers": {"warehouse": {"command": sys.executable}}}, indent=1)
+        )
+        assert main([f"--policy={path}", "--check-config"]) == 0
+        noted = "do not ask `security`: it asks 2 persons of `everyone`" in capsys.readouterr().err
+        assert noted is (order is rules)
+
+
+def test_the_value_of_a_secret_is_in_no_note(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "key").write_text("s3cret-s3cret")
+    (tmp_path / "key").chmod(0o600)
+    servers = {"warehouse": {"command": "run-${API_KEY}"}}
+    path = tmp_path / "policy.json"
+    path.write_text(json.dumps({"rules": [], "mcpServers": servers, "secrets": {"API_KEY": "key"}}))
+    assert main([f"--policy={path}", "--check-config"]) == 0
+    told = capsys.readouterr()
+    assert "s3cret" not in told.out + told.err
+    assert "the server `warehouse` cannot start: the program of its `command` does not exist" in told.err
 
 
 def test_the_command_notes_what_is_probably_not_meant(

@@ -15,7 +15,7 @@ from google.protobuf.json_format import Parse
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
 
 from jupyter_agentbox.composition import AgentBox, Settings, build
-from jupyter_agentbox.core.audit_trail import AuditSettings, Link
+from jupyter_agentbox.core.audit_trail import AuditSettings, TrailEnd
 from jupyter_agentbox.core.calls import ToolCall
 from jupyter_agentbox.core.policy import Effect, Policy, Rule
 from jupyter_agentbox.core.reports import read_report
@@ -43,7 +43,7 @@ def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 def lines_of(user: str, count: int, *, chain: str = "c1", server: str = "", **fields: Any) -> list[bytes]:
     """Return the first records of a server of a user."""
-    link, lines = Link(), []
+    link, lines = TrailEnd(), []
     for _ in range(count):
         said = {"user": user, "hub_server": f"{user}/{server}", "chain": chain, "event": "ended", **fields}
         link, line = link.then({**said, "time": "2026-05-01T12:00:00.000012Z"})
@@ -199,7 +199,7 @@ async def test_a_server_that_began_anew_without_ending_its_chain_may_lack_its_en
     async with running_service(tmp_path, a_policy()) as service:
         await report(service, "ada", lines_of("ada", 3, chain="old"))
         assert await gaps(service) == []  # it may still run
-        later = Link().then(
+        later = TrailEnd().then(
             {"user": "ada", "hub_server": "ada/", "chain": "new", "time": "2026-05-01T13:00:00Z", "event": "started"}
         )[1]
         await report(service, "ada", [later])

@@ -8,9 +8,11 @@ import json
 import logging
 import re
 import sqlite3
+import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from http.cookies import SimpleCookie
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +22,7 @@ import pytest
 from jupyter_agentbox.core.calls import ToolCall
 from jupyter_agentbox.core.tools import ToolResult
 from jupyter_agentbox.exceptions import ToolServerError
+from jupyter_agentbox.hub import app
 from jupyter_agentbox.mcp_client.servers import McpServers
 from jupyter_agentbox.storage.approvals import sqlite_url
 from jupyter_agentbox.storage.audit_log import SqlAuditLog
@@ -509,6 +512,7 @@ async def test_a_database_that_can_only_be_read_is_not_ready(
     tmp_path: Path, make_postgresql_database: Callable[[], str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("jupyter_agentbox.storage.store._KNOWN", 0.0)
+    monkeypatch.setattr(app, "READY_FOR", 0.0)
     url = make_postgresql_database()
     name = url.partition("?")[0].rpartition("/")[2]
     with psycopg.connect(
@@ -539,7 +543,10 @@ async def test_a_database_that_can_only_be_read_is_not_ready(
             assert (await codes())[1:] == [200, 200]  # the first finds out that its connection was ended
 
 
-async def test_health_says_whether_the_process_answers_and_the_store_can_be_read(tmp_path: Path) -> None:
+async def test_health_says_whether_the_process_answers_and_the_store_can_be_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(app, "READY_FOR", 0.0)
     async with running_service(tmp_path, a_policy()) as service:
         assert (await service.get("health/live")).code == 200
         assert (await service.get("health/ready")).code == 200
@@ -570,3 +577,73 @@ async def test_who_allowed_a_call_is_in_the_record_with_the_group_of_the_rule(
         assert one.request["evaluation"]["reason"] == "because ada is in the group `analysts`"
         assert (await one.service.decide(one.request, "bob"))[0] == 200
         assert not (await one.result()).is_error
+
+
+async def test_a_script_in_a_browser_neither_reads_nor_decides_with_the_login_of_a_person(tmp_path: Path) -> None:
+    async with asking(tmp_path, ask(group="data-stewards")) as asked:
+        service, request = asked.service, asked.request
+        page = f"requests/{request['id']}"
+        form = f"answer=allow&digest={request['call']['digest']}"
+        xsrf = SimpleCookie((await service.get(session="bob")).headers["Set-Cookie"])["_xsrf"].value
+        login = {"Cookie": f"{service.cookie('session:bob')}; _xsrf={xsrf}", "X-XSRFToken": xsrf}
+        refused = []
+        for how in ({"Sec-Fetch-Mode": "cors"}, {"Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "iframe"}):
+            for path in ("", page, "api/requests", "api/audit"):
+                refused.append((await service.fetch(path, {**login, **how})).code)
+            for path in (page, f"api/{page}/decision"):
+                refused.append((await service.post(path, form, {**login, **how}))[0])
+        opened = await service.fetch(page, {**login, "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"})
+        by_token = await service.fetch("api/requests", {"Authorization": "Bearer bob", "Sec-Fetch-Mode": "cors"})
+
+        assert set(refused) == {403}
+        assert (opened.code, by_token.code) == (200, 200)
+        assert opened.headers["Cross-Origin-Opener-Policy"] == "same-origin"
+        assert (await service.pending("bob"))[0]["status"] == "pending"
+
+
+async def test_a_login_that_ended_at_the_hub_is_asked_about_anew(tmp_path: Path) -> None:
+    async with running_service(tmp_path, a_policy()) as service:
+        login = service.cookie("session:bob")
+        sessions = [
+            (await service.fetch("api/requests", {"Cookie": f"{login}; jupyterhub-session-id={id}"})).code
+            for id in ("s-bob", "s-bob", "another")
+        ]
+        assert sessions == [200, 200, 200]
+        assert service.hub.asked == [("session:bob", "s-bob"), ("session:bob", "another")], (
+            "one answer for each session"
+        )
+
+
+async def test_who_asks_for_much_waits_in_a_line_of_their_own(tmp_path: Path) -> None:
+    async with running_service(tmp_path, a_policy(), call_rate=2.0) as service:
+        ended: list[str] = []
+
+        async def ask_as(user: str) -> int:
+            code = (await service.get("metrics", token=user)).code
+            ended.append(user)
+            return code
+
+        many = [asyncio.create_task(ask_as("ada")) for _ in range(9)]
+        await asyncio.wait(many, return_when=asyncio.FIRST_COMPLETED)
+        codes = [await ask_as("bob"), *await asyncio.gather(*many)]
+
+        assert set(codes) == {200}
+        assert ended.index("bob") < len(many) - 2, "bob does not wait for ada"
+
+
+async def test_a_flood_of_questions_whether_it_is_ready_writes_once_a_second(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with running_service(tmp_path, a_policy()) as service:
+        checks = []
+        check = service.box.store.check_writable
+
+        async def counted() -> None:
+            checks.append(time.monotonic())
+            await check()
+
+        monkeypatch.setattr(service.box.store, "check_writable", counted)
+        began = time.monotonic()
+        answers = await asyncio.gather(*(service.get("health/ready") for _ in range(50)))
+        assert {answer.code for answer in answers} == {200}
+        assert len(checks) <= 1 + (time.monotonic() - began)

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from jupyter_agentbox.mcp_client.environment import parse_env_file
+from jupyter_agentbox.mcp_client.env_file import parse_env_file
 from jupyter_agentbox.processes.environment import process_environment
 
 

@@ -28,11 +28,11 @@ class Cells:
         return asyncio.ensure_future(self._run(name))
 
     async def _run(self, name: str) -> None:
-        async with self.queue.turn(Activity(now=self.now)) as turn:
+        async with self.queue.enter(Activity(now=self.now)) as cell:
             self.begun.append(name)
             self.running[name].set()
             await self.go[name].wait()
-            if turn.is_lost:
+            if cell.is_lost:
                 self.lost.append(name)
 
 

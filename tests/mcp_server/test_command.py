@@ -17,8 +17,8 @@ from jupyter_agentbox import cli
 from jupyter_agentbox.core.approvals import ApprovalRequest, OutcomeState, Status
 from jupyter_agentbox.core.ports import ApprovalQuery
 from jupyter_agentbox.core.reviewers import Reviewer, Via
+from jupyter_agentbox.mcp_server.consent import read_consent
 from jupyter_agentbox.mcp_server.progress_reporter import REPORT_INTERVAL
-from jupyter_agentbox.mcp_server.questions import read_consent
 from jupyter_agentbox.storage.approvals import SqlApprovalStore, sqlite_url
 from jupyter_agentbox.system import SystemClock
 from tests.headless.executor.conftest import MINI

@@ -11,8 +11,8 @@ import pytest
 
 from jupyter_agentbox.headless.server_api import ServerAddress
 from jupyter_agentbox.mcp_server.activity import Activity
+from jupyter_agentbox.mcp_server.consent import Refuser
 from jupyter_agentbox.mcp_server.jupyter import JupyterSession
-from jupyter_agentbox.mcp_server.questions import Refuser
 from jupyter_agentbox.mcp_server.sessions import CellRequest
 from tests.headless.executor.conftest import MINI
 from tests.integration.conftest import Server, for_one_test, server_in_thread
@@ -116,7 +116,7 @@ async def test_the_time_for_a_decision_in_jupyterlab_does_not_count(
             waits.set()
 
     activity = Activity(look)
-    cell = CellRequest(code=ADD, timeout=100, asker=Refuser("nobody"), activity=activity, report=lambda _: None)
+    cell = CellRequest(code=ADD, timeout=100, consents=Refuser("nobody"), activity=activity, report=lambda _: None)
     session = JupyterSession(
         ServerAddress(url=jupyterlab.url, token=jupyterlab.token),
         working_dir=None,

@@ -16,7 +16,7 @@ from mcp_types import CallToolResult
 
 from jupyter_agentbox.core.calls import JsonObject
 from jupyter_agentbox.core.tools import ToolDescription
-from jupyter_agentbox.mcp_server.questions import Asker, Question
+from jupyter_agentbox.mcp_server.consent import ConsentSource, Question
 from jupyter_agentbox.mcp_server.server import CodeServer
 from jupyter_agentbox.mcp_server.sessions import CellRequest, Executed, SessionError
 from jupyter_agentbox.mcp_server.settings import Approver, CodeServerSettings
@@ -64,8 +64,8 @@ class FakeSession:
             raise found
         return found
 
-    async def register(self, name: str, _configuration: JsonObject, asker: Asker) -> Sequence[str]:
-        consent = await asker.ask(Question(headline="Ours.", facts={"name": name}))
+    async def register(self, name: str, _configuration: JsonObject, consents: ConsentSource) -> Sequence[str]:
+        consent = await consents.ask(Question(headline="Ours.", facts={"name": name}))
         if not consent.allowed:
             raise SessionError(consent.reason)
         return ["add"]
@@ -92,7 +92,7 @@ async def served(
 
 
 async def ask(cell: CellRequest) -> Executed:
-    consent = await cell.asker.ask(QUESTION)
+    consent = await cell.consents.ask(QUESTION)
     return Executed(text="3" if consent.allowed else "", error=None if consent.allowed else consent.reason)
 
 
@@ -200,7 +200,7 @@ async def test_questions_of_one_cell_are_put_one_at_a_time_and_each_is_answered(
         return Person().answer("")
 
     async def run(cell: CellRequest) -> Executed:
-        consents = await asyncio.gather(*(cell.asker.ask(QUESTION) for _ in range(8)))
+        consents = await asyncio.gather(*(cell.consents.ask(QUESTION) for _ in range(8)))
         return Executed(text=str([consent.allowed for consent in consents]))
 
     async with served(FakeSession(run), person=Person(slowly)) as caller:

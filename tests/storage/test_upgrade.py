@@ -10,7 +10,7 @@ from sqlalchemy import create_engine, make_url, text
 from sqlalchemy.exc import SQLAlchemyError
 
 from jupyter_agentbox.cli import main
-from jupyter_agentbox.core.audit_trail import Link
+from jupyter_agentbox.core.audit_trail import TrailEnd
 from jupyter_agentbox.core.reports import read_report
 from jupyter_agentbox.exceptions import StorageError
 from jupyter_agentbox.storage.approvals import SqlApprovalStore, sqlite_url
@@ -103,7 +103,7 @@ async def test_a_hub_service_of_that_role_takes_reports_and_holds_and_can_neithe
     clock = FakeClock()
     said = {"user": "ada", "hub_server": "ada/", "chain": "c1", "time": "2026-05-01T12:00:00Z"}
     log = SqlReportLog(of_server(admin), clock=clock)
-    await log.append("ada", [read_report(Link().then(said)[1], tenant="ada")])
+    await log.append("ada", [read_report(TrailEnd().then(said)[1], tenant="ada")])
     hold = Hold(id="h1", tenant="ada", since=clock.now(), until=None, reason="a case", set_by="eve", set_at=clock.now())
     await log.set_hold(hold)
     await log.release_hold(hold.id, by="eve", reason="it is over")

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from openai import AsyncOpenAI
 
 #: What is no part of a body, or decides how it is sent.
-_TOLD: Final = frozenset({"model", "stream", "timeout", "extra_headers", "extra_query", "extra_body"})
+_SDK_OPTIONS: Final = frozenset({"model", "stream", "timeout", "extra_headers", "extra_query", "extra_body"})
 
 
 def send_bodies_as_they_are(client: AsyncOpenAI, *, is_chat: bool) -> None:
@@ -52,7 +52,7 @@ def _as_extra(create: Callable[..., Awaitable[Any]], messages: str) -> Any:
     from openai import NotGiven, Omit  # noqa: PLC0415  # the library is imported for who uses it
 
     async def create_with_extra(**options: Any) -> Any:
-        told = {name: options.pop(name) for name in _TOLD & options.keys()}
+        told = {name: options.pop(name) for name in _SDK_OPTIONS & options.keys()}
         extra = {name: value for name, value in options.items() if not isinstance(value, NotGiven | Omit)}
         body = {**extra, **(told.pop("extra_body", None) or {})}
         return await create(**told, **{messages: ()}, extra_body=body)

@@ -177,8 +177,8 @@ class _Setting:
 class _Reader:
     """Reads git's configuration with git itself, outside any repository, where it runs nothing that it reads."""
 
-    def __init__(self, places: Sequence[Path], home: Path) -> None:
-        path = path_without(places)
+    def __init__(self, directories: Sequence[Path], home: Path) -> None:
+        path = path_without(directories)
         self._git = shutil.which("git", path=path)
         self._left = MOST_SETTINGS_FILES
         self._env = {"PATH": path, "HOME": str(home), "GIT_CONFIG_NOSYSTEM": "1", "LC_ALL": "C"}

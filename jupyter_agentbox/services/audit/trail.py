@@ -10,7 +10,7 @@ from jupyter_agentbox.core.approvals import ApprovalRequest
 from jupyter_agentbox.core.audit_trail import (
     ArgumentsKept,
     AuditEvent,
-    Link,
+    TrailEnd,
     WhenDown,
     record_time,
     request_fields,
@@ -71,7 +71,7 @@ class AuditTrail:
         self._arguments = arguments
         self._patience = patience
         self._last_patience = last_patience
-        self._link = Link()
+        self._link = TrailEnd()
 
     def start(self) -> None:
         """Start the chain."""

@@ -285,7 +285,7 @@ class _CodeRun:
         self._request_id: str | None = None
         self._comment = ""
         self._own: CellApproval | None = None
-        self._told: JsonObject | None = None
+        self._reply: JsonObject | None = None
 
     async def work(self, calls: _TurnCalls) -> None:
         """Request approval, run the code, and report the outcome."""
@@ -317,7 +317,7 @@ class _CodeRun:
             return self._not_run(ItemStatus.DECLINED, error)
         except (ToolCallInterruptedError, ApprovalCancelledError) as error:
             return self._not_run(ItemStatus.INTERRUPTED, error)
-        ended = read_code_ended(self._code, self._told or {})
+        ended = read_code_ended(self._code, self._reply or {})
         return replace(ended, request_id=self._request_id, comment=self._comment)
 
     def _not_run(self, status: ItemStatus, error: AgentBoxError) -> CodeEnded:
@@ -336,8 +336,8 @@ class _CodeRun:
         if code != self._code:
             await self._look_at(code)
             self._code = code
-        self._told = await self._kernel.execute(code, self._request_id)
-        ended = read_code_ended(code, self._told)
+        self._reply = await self._kernel.execute(code, self._request_id)
+        ended = read_code_ended(code, self._reply)
         text = ended.error.strip().rpartition("\n")[2] if ended.status is not ItemStatus.COMPLETED else ended.text
         return ToolResult(content=({"type": "text", "text": text},), is_error=ended.status is not ItemStatus.COMPLETED)
 

@@ -19,7 +19,7 @@ import type {
   IGrant,
   IHubRequestList,
   IIsolation,
-  IKernelEnd,
+  IKernelExit,
   IListedTool,
   IOtherServer,
   IQuestion,
@@ -131,7 +131,7 @@ export interface IAgentBoxClient {
   /** A kernel's level of isolation, and the content security policy of pages with it. */
   getIsolation(kernelId: string): Promise<IIsolation>;
   /** How a kernel last ended unexpectedly; `null` if it never did. */
-  getLastEnd(kernelId: string): Promise<IKernelEnd | null>;
+  getLastExit(kernelId: string): Promise<IKernelExit | null>;
   /** A page of agents' threads. */
   listThreads(query: IThreadQuery): Promise<IThreadPage>;
   /** A thread. */
@@ -416,9 +416,9 @@ export class AgentBoxClient implements IAgentBoxClient {
     };
   }
 
-  async getLastEnd(kernelId: string): Promise<IKernelEnd | null> {
+  async getLastExit(kernelId: string): Promise<IKernelExit | null> {
     const { last_end: end } = await this._getKernel(kernelId);
-    return isObject(end) ? plain<IKernelEnd>(end) : null;
+    return isObject(end) ? plain<IKernelExit>(end) : null;
   }
 
   async listThreads(query: IThreadQuery): Promise<IThreadPage> {

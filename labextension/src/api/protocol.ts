@@ -452,7 +452,7 @@ export interface IServerList {
 }
 
 /** Why a kernel ended unexpectedly. */
-export interface IKernelEnd {
+export interface IKernelExit {
   /** Distinguishes this end from later ones of the same kernel. */
   id: string;
   at: string;

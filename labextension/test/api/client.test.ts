@@ -247,7 +247,7 @@ test('asks of a kernel how far it is kept away, and how it ended', async () => {
     level: 'bubblewrap',
     policy: 'p'
   });
-  expect(await client.getLastEnd('k1')).toBeNull();
+  expect(await client.getLastExit('k1')).toBeNull();
   server.answer(200, '[]');
   expect(await client.getIsolation('k1')).toEqual({
     level: null,

@@ -467,14 +467,14 @@ async def test_a_server_without_a_directory_does_not_start_where_the_kernel_can_
     backend = Path(__file__).parents[2] / "attacks"
     entry = {
         "command": sys.executable,
-        "args": ["-m", "desk_server", str(tmp_path / "notes")],
+        "args": ["-m", "ledger_server", str(tmp_path / "notes")],
         "env": {"PYTHONPATH": str(backend)},
     }
-    (tmp_path / "servers.json").write_text(json.dumps({"mcpServers": {"desk": entry}}))
+    (tmp_path / "servers.json").write_text(json.dumps({"mcpServers": {"ledger": entry}}))
     plant = "open('json.py', 'w').write('raise SystemExit')"
 
     async with sandboxed(mcp_config_path=tmp_path / "servers.json") as executor:
-        result = await executor.execute(f"{plant}\nfrom jupyter_agentbox import tools\nprint(dir(tools.desk))")
+        result = await executor.execute(f"{plant}\nfrom jupyter_agentbox import tools\nprint(dir(tools.ledger))")
 
     assert "report" in (result.text or "")
 
@@ -483,9 +483,9 @@ async def test_a_server_that_misses_the_work_directory_says_what_to_do(
     sandboxed: Start, work: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(work)
-    servers = {"desk": {"command": sys.executable, "args": ["server.py"]}}
+    servers = {"ledger": {"command": sys.executable, "args": ["server.py"]}}
     (tmp_path / "servers.json").write_text(json.dumps({"mcpServers": servers}))
 
     async with sandboxed(mcp_config_path=tmp_path / "servers.json") as executor:
         with pytest.raises(CodeExecutionError, match=r"a sandboxed kernel can write .*set its `cwd`"):
-            await executor.execute("from jupyter_agentbox import tools\nprint(dir(tools.desk))")
+            await executor.execute("from jupyter_agentbox import tools\nprint(dir(tools.ledger))")

@@ -17,7 +17,7 @@ import {
 } from '../../internalTokens';
 import { languageOf } from '../../ui/text/language';
 import { reviewerNames } from '../../ui/text/reviewers';
-import { MAKE_RULE } from '../rules/makeRule';
+import { MAKE_RULE } from '../../internalTokens';
 
 /** Provides the context that every view of requests needs. */
 export const cardContextPlugin: JupyterFrontEndPlugin<ICardContext> = {

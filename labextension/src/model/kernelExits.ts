@@ -10,25 +10,25 @@ import type { ISignal } from '@lumino/signaling';
 import type { IAgentBoxClient } from '../api/client';
 import type { IEventRouter } from '../api/events';
 import { KERNEL_EVENT } from '../api/protocol';
-import type { IKernelEnd } from '../api/protocol';
+import type { IKernelExit } from '../api/protocol';
 
 /** Events within this time, in milliseconds, lead to a single round of requests to the server. */
 const HINT_INTERVAL = 100;
 
 /** A kernel and its end. */
-export interface IEndedKernel {
+export interface IExitedKernel {
   kernelId: string;
-  end: IKernelEnd;
+  end: IKernelExit;
 }
 
 /**
  * Asks the server for the reason when an event says that a kernel ended. It never asks otherwise: what happened before
  * this page was opened is not news.
  */
-export class KernelEndsModel implements IDisposable {
+export class KernelExitsModel implements IDisposable {
   constructor(
     events: IEventRouter,
-    private readonly _source: Pick<IAgentBoxClient, 'getLastEnd'>
+    private readonly _source: Pick<IAgentBoxClient, 'getLastExit'>
   ) {
     this._listening = events.on(KERNEL_EVENT, event => {
       this._onEvent(event);
@@ -40,7 +40,7 @@ export class KernelEndsModel implements IDisposable {
   }
 
   /** Emits each end once. */
-  get ended(): ISignal<this, IEndedKernel> {
+  get ended(): ISignal<this, IExitedKernel> {
     return this._ended;
   }
 
@@ -69,9 +69,9 @@ export class KernelEndsModel implements IDisposable {
   }
 
   private async _askFor(kernelId: string): Promise<void> {
-    let end: IKernelEnd | null;
+    let end: IKernelExit | null;
     try {
-      end = await this._source.getLastEnd(kernelId);
+      end = await this._source.getLastExit(kernelId);
     } catch (error) {
       console.warn(`Why kernel ${kernelId} ended is not known.`, error);
       return;
@@ -83,7 +83,7 @@ export class KernelEndsModel implements IDisposable {
   }
 
   private readonly _asking: Throttler;
-  private readonly _ended = new Signal<this, IEndedKernel>(this);
+  private readonly _ended = new Signal<this, IExitedKernel>(this);
   private readonly _hinted = new Set<string>();
   private readonly _listening: IDisposable;
   private readonly _known = new Map<string, string>();

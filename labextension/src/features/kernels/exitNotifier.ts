@@ -6,8 +6,8 @@ import type { TranslationBundle } from '@jupyterlab/translation';
 import type { IDisposable } from '@lumino/disposable';
 import { Signal } from '@lumino/signaling';
 
-import type { IEndedKernel, KernelEndsModel } from '../../model/kernelEnds';
-import type { IKernelEnd } from '../../api/protocol';
+import type { IExitedKernel, KernelExitsModel } from '../../model/kernelExits';
+import type { IKernelExit } from '../../api/protocol';
 import type { IOrigins, Place } from '../../internalTokens';
 import { label } from '../../ui/text/visibleText';
 
@@ -17,17 +17,17 @@ const MAX_LENGTH = 140;
 /** The number of characters of a notebook's path that are always shown. */
 const MIN_NAME_LENGTH = 20;
 
-/** The dependencies of `EndNotifier`. */
-export interface IEndNotifierOptions {
-  model: Pick<KernelEndsModel, 'ended'>;
+/** The dependencies of `ExitNotifier`. */
+export interface IExitNotifierOptions {
+  model: Pick<KernelExitsModel, 'ended'>;
   origins: Pick<IOrigins, 'describePlace' | 'revealPlace'>;
   notifications: Pick<NotificationManager, 'notify' | 'update'>;
   trans: TranslationBundle;
 }
 
 /** Keeps one notification for each kernel about its last end, until a person closes it. */
-export class EndNotifier implements IDisposable {
-  constructor(private readonly _options: IEndNotifierOptions) {
+export class ExitNotifier implements IDisposable {
+  constructor(private readonly _options: IExitNotifierOptions) {
     this._options.model.ended.connect(this._onEnded, this);
   }
 
@@ -40,7 +40,7 @@ export class EndNotifier implements IDisposable {
     Signal.clearData(this);
   }
 
-  private _onEnded(_: unknown, { kernelId, end }: IEndedKernel): void {
+  private _onEnded(_: unknown, { kernelId, end }: IExitedKernel): void {
     const { notifications } = this._options;
     const place = { kernel_id: kernelId, notebook_path: end.notebook_path };
     const message = this._message(place, end);
@@ -57,14 +57,14 @@ export class EndNotifier implements IDisposable {
     }
   }
 
-  private _message(place: Place, end: IKernelEnd): string {
+  private _message(place: Place, end: IKernelExit): string {
     const { origins } = this._options;
     const rest = this._sentence('', end).length;
     const length = Math.max(MAX_LENGTH - rest, MIN_NAME_LENGTH);
     return this._sentence(origins.describePlace(place, length), end);
   }
 
-  private _sentence(name: string, end: IKernelEnd): string {
+  private _sentence(name: string, end: IKernelExit): string {
     const { trans } = this._options;
     const reason = label(end.reason);
     return end.limit === null

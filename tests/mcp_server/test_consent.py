@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from jupyter_agentbox.core.look_alikes import look_alikes
-from jupyter_agentbox.mcp_server.questions import MAX_REASON, Consent, Question, Refuser, read_consent
+from jupyter_agentbox.mcp_server.consent import MAX_REASON, Consent, Question, Refuser, read_consent
 
 
 def test_what_is_not_ours_is_indented_and_has_nothing_invisible() -> None:

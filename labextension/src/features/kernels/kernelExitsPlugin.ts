@@ -7,12 +7,12 @@ import { ITranslator } from '@jupyterlab/translation';
 
 import { languageOf } from '../../ui/text/language';
 import { IAgentBoxClient, IEventRouter, IOrigins } from '../../internalTokens';
-import { KernelEndsModel } from '../../model/kernelEnds';
-import { EndNotifier } from './endNotifier';
+import { KernelExitsModel } from '../../model/kernelExits';
+import { ExitNotifier } from './exitNotifier';
 
 /** Tells why a sandboxed kernel ended. */
-export const kernelEndsPlugin: JupyterFrontEndPlugin<void> = {
-  id: 'jupyter-agentbox:kernel-ends',
+export const kernelExitsPlugin: JupyterFrontEndPlugin<void> = {
+  id: 'jupyter-agentbox:kernel-exits',
   description: 'Notifies of sandboxed kernels that ended, and says why.',
   autoStart: true,
   requires: [IAgentBoxClient, IEventRouter, IOrigins],
@@ -25,8 +25,8 @@ export const kernelEndsPlugin: JupyterFrontEndPlugin<void> = {
     translator: ITranslator | null
   ): void => {
     const { trans } = languageOf(translator);
-    const model = new KernelEndsModel(events, client);
+    const model = new KernelExitsModel(events, client);
     const notifications = Notification.manager;
-    new EndNotifier({ model, origins, notifications, trans });
+    new ExitNotifier({ model, origins, notifications, trans });
   }
 };

@@ -1,6 +1,6 @@
 """An MCP server whose tools do next to nothing and note each call: what ran is what stands in its file.
 
-Run as ``python desk_server.py NOTES``. The standard library alone: it starts in no time.
+Run as ``python ledger_server.py NOTES``. The standard library alone: it starts in no time.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def answer(method: str, params: dict[str, Any]) -> dict[str, Any] | None:
         return {
             "protocolVersion": "2025-06-18",
             "capabilities": {"tools": {"listChanged": True}},
-            "serverInfo": {"name": "desk", "version": "1"},
+            "serverInfo": {"name": "ledger", "version": "1"},
         }
     if method == "tools/list":
         return {"tools": tools()}

@@ -3,16 +3,16 @@ import type { Event } from '@jupyterlab/services';
 import { Signal } from '@lumino/signaling';
 
 import { EventRouter } from '../../../src/api/events';
-import { EndNotifier } from '../../../src/features/kernels/endNotifier';
-import { KernelEndsModel } from '../../../src/model/kernelEnds';
-import type { IEndedKernel } from '../../../src/model/kernelEnds';
+import { ExitNotifier } from '../../../src/features/kernels/exitNotifier';
+import { KernelExitsModel } from '../../../src/model/kernelExits';
+import type { IExitedKernel } from '../../../src/model/kernelExits';
 import { KERNEL_EVENT } from '../../../src/api/protocol';
-import type { IKernelEnd } from '../../../src/api/protocol';
+import type { IKernelExit } from '../../../src/api/protocol';
 import type { Place } from '../../../src/internalTokens';
 import { tail } from '../../../src/ui/text/visibleText';
 import { trans } from '../../examples';
 
-function anEnd(fields: Partial<IKernelEnd> = {}): IKernelEnd {
+function anEnd(fields: Partial<IKernelExit> = {}): IKernelExit {
   return {
     id: 'e1',
     at: '2026-01-01T00:00:00Z',
@@ -25,7 +25,7 @@ function anEnd(fields: Partial<IKernelEnd> = {}): IKernelEnd {
 
 /** A server that says events and answers one question a time. */
 class Server {
-  readonly getLastEnd = jest.fn<Promise<IKernelEnd | null>, [string]>(
+  readonly getLastExit = jest.fn<Promise<IKernelExit | null>, [string]>(
     kernelId => Promise.resolve(this.ends.get(kernelId) ?? null)
   );
 
@@ -33,22 +33,22 @@ class Server {
     this._stream.emit(event as Event.Emission);
   }
 
-  readonly ends = new Map<string, IKernelEnd>();
+  readonly ends = new Map<string, IKernelExit>();
   private readonly _stream = new Signal<this, Event.Emission>(this);
   readonly events = new EventRouter({
     stream: this._stream
   } as unknown as Event.IManager);
 }
 
-describe('KernelEndsModel', () => {
+describe('KernelExitsModel', () => {
   let server: Server;
-  let model: KernelEndsModel;
-  let ended: IEndedKernel[];
+  let model: KernelExitsModel;
+  let ended: IExitedKernel[];
 
   beforeEach(() => {
     jest.useFakeTimers();
     server = new Server();
-    model = new KernelEndsModel(server.events, server);
+    model = new KernelExitsModel(server.events, server);
     ended = [];
     model.ended.connect((_, one) => ended.push(one));
   });
@@ -71,7 +71,7 @@ describe('KernelEndsModel', () => {
       { schema_id: 'https://example.org/other/v1', kernel_id: 'k1' },
       { schema_id: KERNEL_EVENT }
     );
-    expect(server.getLastEnd).not.toHaveBeenCalled();
+    expect(server.getLastExit).not.toHaveBeenCalled();
   });
 
   test('an event brings what the server says, once', async () => {
@@ -88,7 +88,7 @@ describe('KernelEndsModel', () => {
   test('an event that the server does not confirm is nothing', async () => {
     jest.spyOn(console, 'warn').mockImplementation();
     await hear({ schema_id: KERNEL_EVENT, kernel_id: 'k1' });
-    server.getLastEnd.mockRejectedValueOnce(new TypeError('network'));
+    server.getLastExit.mockRejectedValueOnce(new TypeError('network'));
     await hear({ schema_id: KERNEL_EVENT, kernel_id: 'k2' });
     expect(ended).toEqual([]);
   });
@@ -97,19 +97,19 @@ describe('KernelEndsModel', () => {
     server.ends.set('k1', anEnd());
     model.dispose();
     await hear({ schema_id: KERNEL_EVENT, kernel_id: 'k1' });
-    expect(server.getLastEnd).not.toHaveBeenCalled();
+    expect(server.getLastExit).not.toHaveBeenCalled();
   });
 });
 
-describe('EndNotifier', () => {
-  let end: (kernelId: string, end: IKernelEnd) => void;
+describe('ExitNotifier', () => {
+  let end: (kernelId: string, end: IKernelExit) => void;
   let notifications: NotificationManager;
   let revealed: Place[];
 
   beforeEach(() => {
     notifications = new NotificationManager();
     revealed = [];
-    const model = {} as { ended: Signal<unknown, IEndedKernel> };
+    const model = {} as { ended: Signal<unknown, IExitedKernel> };
     model.ended = new Signal(model);
     const origins = {
       describePlace: (place: Place, length: number) =>
@@ -119,8 +119,8 @@ describe('EndNotifier', () => {
         return Promise.resolve(true);
       }
     };
-    new EndNotifier({
-      model: model as unknown as KernelEndsModel,
+    new ExitNotifier({
+      model: model as unknown as KernelExitsModel,
       origins,
       notifications,
       trans

@@ -93,7 +93,7 @@ class Consent:
     is_anybody_there: bool = True
 
 
-class Asker(Protocol):
+class ConsentSource(Protocol):
     """Asks a person questions."""
 
     async def ask(self, question: Question) -> Consent:
@@ -102,7 +102,7 @@ class Asker(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Refuser:
-    """An `Asker` for when there is nobody to ask.
+    """A `ConsentSource` for when there is nobody to ask.
 
     Parameters
     ----------
