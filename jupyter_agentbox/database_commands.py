@@ -1,19 +1,22 @@
-"""``jupyter agentbox db``: creates and upgrades the tables, with a database role that servers do not have."""
+"""``jupyter agentbox db``: makes and upgrades tables and removes old requests, with a role that servers do not have."""
 
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import sys
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import Final
 
-from jupyter_agentbox.core.text import visible
+from jupyter_agentbox.core.text import counted, visible
 from jupyter_agentbox.exceptions import StorageError
+from jupyter_agentbox.storage.pruning import prune
 from jupyter_agentbox.storage.upgrade import upgrade
 
 #: The command, with its help.
-NAMES: Final = {"db": "create or upgrade the tables of a database, as an administrator"}
+NAMES: Final = {"db": "create or upgrade a database's tables, or remove old requests, as an administrator"}
 
 #: Exit codes, as in the other commands.
 OK: Final = 0
@@ -32,12 +35,22 @@ def main(argv: Sequence[str]) -> int:
         sys.stderr.write(f"jupyter agentbox db: name the database, with --database URL or in {VARIABLE}\n")
         return USAGE
     try:
-        version = upgrade(url, role=options.role, may_remove=options.may_remove)
+        said = _prune(url, options.days) if options.verb == "prune" else _upgrade(url, options)
     except StorageError as error:
         sys.stderr.write(f"jupyter agentbox db: {visible(str(error))}\n")
         return USAGE
-    sys.stdout.write(visible(f"The tables have version {version}.{_rights_in_words(options)}\n"))
+    sys.stdout.write(visible(f"{said}\n"))
     return OK
+
+
+def _upgrade(url: str, options: argparse.Namespace) -> str:
+    version = upgrade(url, role=options.role, may_remove=options.may_remove)
+    return f"The tables have version {version}.{_rights_in_words(options)}"
+
+
+def _prune(url: str, days: float) -> str:
+    removed = prune(url, days=days, now=datetime.now(UTC))
+    return f"{counted(removed, 'request')} of more than {days:g} days ago {'was' if removed == 1 else 'were'} removed."
 
 
 def _rights_in_words(options: argparse.Namespace) -> str:
@@ -52,11 +65,25 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", required=True)
     verbs = commands.add_parser("db", help=NAMES["db"]).add_subparsers(dest="verb", required=True)
     run = verbs.add_parser("upgrade", help="create the tables, or upgrade them to this release")
-    run.add_argument("--database", metavar="URL", help=f"a SQLAlchemy URL (default: the variable {VARIABLE})")
+    _add_database(run)
     run.add_argument("--role", help="the PostgreSQL role of servers: it is granted the rights that they need")
     run.add_argument(
         "--may-remove",
         action="store_true",
         help="let that role remove old requests, which the limits of the history need",
     )
+    run = verbs.add_parser("prune", help="remove old requests, where the role of servers may not")
+    _add_database(run)
+    run.add_argument("--days", type=_days, required=True, help="remove requests that were made more days ago")
     return parser
+
+
+def _add_database(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--database", metavar="URL", help=f"a SQLAlchemy URL (default: the variable {VARIABLE})")
+
+
+def _days(text: str) -> float:
+    days = float(text)
+    if not 0 < days < math.inf:
+        raise argparse.ArgumentTypeError("a number of days greater than 0")
+    return days

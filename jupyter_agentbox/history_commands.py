@@ -152,7 +152,7 @@ def _verify(options: argparse.Namespace) -> int:
 def _reports_in_words(found: ReportVerification) -> Iterator[str]:
     """Yield lines about the records that users' servers reported; nothing if there are none."""
     if found.broken:
-        yield f"BROKEN in the reports of users' servers, at {found.broken}"
+        yield f"BROKEN in the reports of users' servers or the holds on them, at {found.broken}"
     elif found.records:
         of = f"{counted(found.records, 'row')} of {counted(found.tenants, 'user')}"
         yield f"Reports of users' servers: {of} are as they were taken; {found.removed:,} were removed by age."

@@ -19,10 +19,11 @@ from urllib.parse import urlsplit
 from jupyterhub.services.auth import HubOAuth, HubOAuthCallbackHandler
 from tornado import web
 from tornado.httpserver import HTTPServer
-from traitlets import Bool, Float, Integer, TraitError, Unicode
+from traitlets import Bool, Float, Integer, List, TraitError, Unicode
 from traitlets.config import Application
 
 from jupyter_agentbox.background import in_background
+from jupyter_agentbox.core.redaction import SECRET_NAMES
 from jupyter_agentbox.core.text import did_you_mean, visible
 from jupyter_agentbox.exceptions import DatabaseHeldError, StorageError
 from jupyter_agentbox.storage.retention import RetentionLimits
@@ -169,6 +170,16 @@ class HubService(Application):
         ),
     }
 
+    secret_names = List(
+        Unicode(),
+        default_value=list(SECRET_NAMES),
+        help=(
+            "Names whose values are omitted from the record, as patterns: of arguments, of keys within them, of headers"
+            " and variables; `apiKey` and `API-KEY` are compared as `api_key`. This replaces the default, so repeat"
+            " what of it you need. Approvers see the values as long as a request waits."
+        ),
+    ).tag(config=True)
+
     def _log_level_default(self) -> int:
         return logging.INFO
 
@@ -228,6 +239,7 @@ class HubService(Application):
             report_rate=self.report_rate,
             call_rate=self.call_rate,
             claim_timeout=self.claim_timeout,
+            secret_names=tuple(self.secret_names),
             retention=RetentionLimits(days=self.keep_days, bytes=None, long_arguments=None),
         )
 

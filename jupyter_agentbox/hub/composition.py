@@ -6,7 +6,7 @@ import asyncio
 import logging
 import os
 import socket
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -79,6 +79,8 @@ class Settings:
         How many messages one user may send per second.
     claim_timeout : float
         Seconds without a heartbeat after which another service may take over the database.
+    secret_names : sequence of str
+        Patterns of the names whose values are not written to the database.
     """
 
     database_url: str
@@ -90,6 +92,7 @@ class Settings:
     report_rate: int = 6000
     call_rate: float = 10.0
     claim_timeout: float = 20.0
+    secret_names: Sequence[str] = SECRET_NAMES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -202,7 +205,7 @@ def build(settings: Settings, policy: PolicyFile, environment: Mapping[str, str]
     metrics = Metrics()
     open_calls = OpenCalls(patience=settings.resume_timeout)
     announcer = RequestLog(metrics, on_change=open_calls.changed)
-    redaction = Redaction(SECRET_NAMES)
+    redaction = Redaction(settings.secret_names)
     claim = ServiceClaim(
         settings.database_url, process=_this_process(ids.new()), has_ended=has_ended, timeout=settings.claim_timeout
     )

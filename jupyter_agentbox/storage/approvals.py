@@ -386,10 +386,13 @@ class SqlApprovalStore(SqlStore):
     async def _sweep(self) -> None:
         now = microseconds(self._clock.now())
         more = True
-        while more:  # in steps, so that calls do not wait for all of them
-            more = await self._committer.run(
-                lambda connection: self._retention.sweep(connection, now), write=True, durable=False
-            )
+        try:
+            while more:  # in steps, so that calls do not wait for all of them
+                more = await self._committer.run(
+                    lambda connection: self._retention.sweep(connection, now), write=True, durable=False
+                )
+        except StorageError as error:  # such as a role that may remove nothing
+            log.error("old requests were not removed: %s. As an administrator, use `jupyter agentbox db prune`", error)
 
     async def adopt_abandoned(self) -> Sequence[ApprovalRequest]:
         """Take over and return the open requests of server processes that are gone, oldest first."""

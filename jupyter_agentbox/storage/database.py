@@ -8,7 +8,7 @@ import re
 import sqlite3
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final, Literal, Protocol
 
@@ -409,8 +409,14 @@ def _path_of(url: URL) -> Path | None:
 
 
 def _make_private(path: Path) -> None:
-    """Create the directory (0700) and the file (0600) before SQLite does, with the umask's permissions."""
+    """Create the directory (0700) and the file (0600) before SQLite does, with the umask's permissions.
+
+    A file that exists is not opened: closing it would drop all locks that this process has on it, those of other
+    connections included, and the next process to close the database would take away the log in use here (see "How To
+    Corrupt An SQLite Database File", 2.2).
+    """
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+    with suppress(FileExistsError):
+        os.close(os.open(os.path.realpath(path), os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
     if path.stat().st_mode & 0o077:
         path.chmod(0o600)

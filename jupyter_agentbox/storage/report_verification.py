@@ -8,19 +8,24 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from sqlalchemy import Connection, func, select, tuple_
 
 from jupyter_agentbox.core.audit import GENESIS, Head
+from jupyter_agentbox.core.calls import JsonObject
 from jupyter_agentbox.core.reports import Gap, Note, row_hash
 
+from .holds import Hold, find_hold, list_holds
+from .json_text import text_key
 from .reports import EPOCH, SERVICE, chains, gaps, is_there, notes_of, reports
 
 #: Rows that are read in one transaction.
 _STEP: Final = 1000
 
 Reading = Callable[[], AbstractContextManager[Connection]]
+#: What the service noted of each hold: as it was set, and as it was released.
+_HoldNotes: TypeAlias = dict[str, list[JsonObject]]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -77,14 +82,16 @@ def verify_reports(reading: Reading, noted: Head) -> ReportVerification:
         if not is_there(connection):
             found.broken = "the table of reports: it was removed" if noted.number else ""
             return found
-    found.broken = _broken(reading, found, noted)
+        held = list_holds(connection)  # before the notes are read: each of these has one
+    notes: _HoldNotes = {}
+    found.broken = _broken(reading, found, noted, notes)
     with reading() as connection:
-        found.broken = found.broken or _miscounted(connection)
+        found.broken = found.broken or _miscounted(connection) or _changed_hold(connection, held, notes)
         found.gaps = tuple(gaps(connection))
     return found
 
 
-def _broken(reading: Reading, found: ReportVerification, noted: Head) -> str:
+def _broken(reading: Reading, found: ReportVerification, noted: Head, notes: _HoldNotes) -> str:
     chain = _Chain(SERVICE)
     while True:
         with reading() as connection:
@@ -101,7 +108,7 @@ def _broken(reading: Reading, found: ReportVerification, noted: Head) -> str:
                     found.tenants += 1
                 if problem := _problem(chain, dict(row)):
                     return f"row {row['number']} of {_whose(chain.tenant)}: {problem}"
-                if problem := _read_note(connection, chain, dict(row)):
+                if problem := _read_note(connection, chain, dict(row), notes):
                     return problem
                 if chain.tenant == SERVICE and row["number"] == noted.number:
                     found.noted_at = EPOCH + timedelta(microseconds=row["received_at"])
@@ -131,7 +138,7 @@ def _problem(chain: _Chain, row: dict[str, Any]) -> str:
     return ""
 
 
-def _read_note(connection: Connection, chain: _Chain, row: Mapping[str, Any]) -> str:
+def _read_note(connection: Connection, chain: _Chain, row: Mapping[str, Any], notes: _HoldNotes) -> str:
     """Read a note of the service; return the error in it, or in what it says of other chains, if any."""
     if row["chain"] != notes_of(chain.tenant) or row["record"] is None:
         return ""
@@ -140,6 +147,8 @@ def _read_note(connection: Connection, chain: _Chain, row: Mapping[str, Any]) ->
         if note["event"] == Note.REMOVED.value:
             for first, last in note["rows"]:
                 chain.explained.update(range(first, last + 1))
+        if note["event"] in (Note.HOLD_SET.value, Note.HOLD_RELEASED.value):
+            notes.setdefault(str(note["hold"]["id"]), []).append(_as_stored(note["hold"]))
         if note["event"] == Note.HEADS.value:
             heads = {str(user): Head(int(number), str(last)) for user, (number, last) in note["heads"].items()}
             return _differing(connection, heads)
@@ -159,6 +168,23 @@ def _differing(connection: Connection, heads: Mapping[str, Head]) -> str:
             what = "it is another one than the service noted" if user in present else "it was removed"
             return f"row {head.number} of {_whose(user)}: {what}"
     return ""
+
+
+def _changed_hold(connection: Connection, held: Sequence[Hold], notes: _HoldNotes) -> str:
+    """Return the first hold that is not as it was noted, if any."""
+    for hold in held:
+        if hold.to_json() not in notes.get(hold.id, ()):
+            of = _whose(hold.tenant) if hold.tenant else "all users"
+            return f"the hold {hold.id} on records of {of}: it was changed or added, because no note says this of it"
+    for id in notes:
+        if find_hold(connection, id) is None:
+            return f"the hold {id}: it was removed"
+    return ""
+
+
+def _as_stored(hold: Mapping[str, Any]) -> JsonObject:
+    """Return a noted hold with its texts as the database has them."""
+    return {name: text_key(value) if isinstance(value, str) else value for name, value in hold.items()}
 
 
 def _unexplained(chain: _Chain) -> str:

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from jupyter_agentbox.history_commands import OK, USAGE, main
+from jupyter_agentbox.core.redaction import SECRET_NAMES
+from jupyter_agentbox.history_commands import BROKEN, OK, USAGE, main
 from jupyter_agentbox.storage.approvals import SqlApprovalStore
 from jupyter_agentbox.storage.retention import RetentionLimits
 from jupyter_agentbox.system import SystemClock
@@ -150,3 +151,42 @@ async def test_the_command_sets_lists_and_releases(
         token.write_text("eve")
         assert await run("set", "--all-users", "--reason", "x") == USAGE
         assert "403" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ("DELETE FROM agentbox_holds", "it was removed"),
+        ("UPDATE agentbox_holds SET until = 1", "on records of `ada`: it was changed or added"),
+        ("UPDATE agentbox_holds SET released_by = 'eve', released_at = 1", "it was changed or added"),
+        ("UPDATE agentbox_holds SET tenant = ''", "on records of all users: it was changed or added"),
+        (
+            "INSERT INTO agentbox_holds SELECT 'x', tenant, since, until, reason, set_by, set_at, released_by,"  # noqa: ISC004
+            " released_at, release_reason FROM agentbox_holds",
+            "the hold x",
+        ),
+    ],
+)
+async def test_verify_names_a_hold_that_somebody_changed(
+    tmp_path: Path, change: str, says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async with running_service(tmp_path, a_policy()) as service:
+        await hold(service, reason="case \ud83d")
+        _, over = await hold(service, user=None)
+        await release(service, over["id"])
+        assert await asyncio.to_thread(main, ["audit", "verify", "--database", str(service.database)]) == OK
+        with sqlite3.connect(service.database) as connection:
+            connection.execute(f"{change} WHERE tenant = 'ada'")
+        connection.close()
+        assert await asyncio.to_thread(main, ["audit", "verify", "--database", str(service.database)]) == BROKEN
+    assert says in capsys.readouterr().out
+
+
+async def test_names_that_the_site_calls_secret_are_not_in_the_record(tmp_path: Path) -> None:
+    names = (*SECRET_NAMES, "sql")
+    async with running_service(tmp_path, a_policy(ALLOW), secret_names=names) as service:
+        async with service.tools_of("ada") as tools:
+            await tools.call_tool(call(sql="SELECT 123456789"))
+        record = (await service.get("api/audit", token="dan")).body.decode()
+    assert '"sql": "[redacted]"' in record
+    assert "123456789" not in record

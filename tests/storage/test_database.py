@@ -7,6 +7,7 @@ import os
 import sqlite3
 import stat
 import subprocess
+import sys
 import threading
 import traceback
 from collections.abc import Iterator
@@ -21,6 +22,7 @@ from jupyter_agentbox.core.ports import ApprovalQuery
 from jupyter_agentbox.exceptions import StorageError, UnknownApprovalError
 from jupyter_agentbox.storage import group_commit as committer
 from jupyter_agentbox.storage.approvals import SqlApprovalStore, sqlite_url
+from jupyter_agentbox.storage.audit_log import SqlAuditLog
 from jupyter_agentbox.storage.database import Database, JournalMode
 from jupyter_agentbox.storage.rows import new_row
 from jupyter_agentbox.storage.schema import approvals
@@ -393,3 +395,24 @@ async def test_the_error_names_the_file_and_never_a_password(path: Path) -> None
         async with SqlApprovalStore("postgresql+nosuch://me:secret@host/db", clock=FakeClock()):
             pass
     assert "secret" not in str(caught.value)
+
+
+async def test_who_reads_the_store_beside_a_server_does_not_take_its_log_away(path: Path) -> None:
+    statement = "SELECT id FROM agentbox_approvals"
+    program = f"import sqlite3, sys; print(sqlite3.connect(sys.argv[1]).execute('{statement}').fetchall())"
+
+    async def seen_by_another() -> str:
+        read = [sys.executable, "-c", program, str(path)]
+        done = await asyncio.to_thread(
+            subprocess.run, read, capture_output=True, check=True, text=True, timeout=TIMEOUT
+        )
+        return done.stdout
+
+    async with a_store(path) as store:
+        await store.add(a_request("r1"))
+        log = SqlAuditLog(sqlite_url(str(path)))  # another connection of the server: opening it must leave all locks
+        await log.verify()
+        assert await seen_by_another() == "[('r1',)]\n"  # the last to close SQLite's files removes the log
+        await store.add(a_request("r2"))
+        assert await seen_by_another() == "[('r1',), ('r2',)]\n"
+        await log.aclose()
