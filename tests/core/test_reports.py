@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jupyter_agentbox.core.audit_trail import Link, read_record
+from jupyter_agentbox.core.audit_trail import TrailEnd, read_record
 from jupyter_agentbox.core.reports import (
     LONGEST_REPORT,
     Gap,
@@ -26,7 +26,7 @@ from jupyter_agentbox.exceptions import ReportRefusedError
 
 def a_line(**fields: Any) -> bytes:
     said = {"user": "ada", "hub_server": "ada/gpu", "chain": "c1", "time": "2026-05-01T12:00:00.000012Z", **fields}
-    return Link().then(said)[1]
+    return TrailEnd().then(said)[1]
 
 
 def test_a_record_that_its_server_sealed_is_read() -> None:
