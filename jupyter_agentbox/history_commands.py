@@ -247,7 +247,7 @@ def _add_history(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--server", metavar="NAME", help="an MCP server's name, or a pattern such as 'shop*'")
     parser.add_argument("--tool", metavar="NAME", help="a tool's name, or a pattern such as 'delete_*'")
     parser.add_argument(
-        "--reviewer", metavar="NAME", help="who decided: a name, `rule`, or a method such as `api_token`"
+        "--reviewer", metavar="NAME", help="who decided: a part of the name, `rule`, or a method such as `api_token`"
     )
     parser.add_argument("--notebook", metavar="PATH", help="a notebook, relative to the server's root")
     parser.add_argument("--thread", metavar="ID", help="an agent's thread")

@@ -25,7 +25,7 @@ class AuditQuery:
     server, tool : str or None
         Names, or patterns with ``*``, ``?`` and ``[...]``.
     reviewer : str or None
-        Who decided: a user's name or display name, a `Via` value such as ``api_token``, or ``rule``.
+        Who decided: a part of the words for them, ignoring case, a `Via` value such as ``api_token``, or ``rule``.
     notebook_path, thread_id : str or None
         The call's origin.
     answers, statuses, outcomes : tuple

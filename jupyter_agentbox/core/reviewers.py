@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
 from jupyter_agentbox.exceptions import NeedsPersonError
 
+#: The name that Jupyter makes up at each login where nobody has one, and for each request with the server's token.
 _MADE_UP: Final = re.compile(r"[0-9a-f]{32}")
+#: Stands for a name in the words for a reviewer.
+_NAME: Final = "\0"
 
 
 class Via(str, Enum):
@@ -112,13 +116,14 @@ class Reviewer:
         """The reviewer, for records that people read. The name may be any text."""
         if self.kind is ReviewerKind.SERVICE:
             return f"the service {self.name}"
-        # Jupyter's generated name for an anonymous browser means nothing to people.
-        name = f"user {self.name[:6]}" if _MADE_UP.fullmatch(self.name) else self.display_name or self.name
+        is_made_up = _MADE_UP.fullmatch(self.name) is not None
+        name = self.display_name or (f"user {self.name[:6]}" if is_made_up else self.name)
         match self.via:
             case Via.BREAK_GLASS:
                 return f"{name}, who broke the glass"
             case Via.API_TOKEN:
-                return f"a program with a token of {name}"
+                # Jupyter makes up another name for the next request with its token.
+                return "a program with the server's token" if is_made_up else f"a program with a token of {name}"
             case Via.SERVER_TOKEN:
                 return "a program with the server's own token"
             case Via.PROGRAM:
@@ -146,3 +151,32 @@ class Reviewer:
                 "only a person who is logged in with a browser can decide here: a token is not enough"
                 " (see `AgentBoxApp.decide_with`). The request is unchanged."
             )
+
+
+def meanings_of(text: str) -> Iterator[tuple[Via | None, str]]:
+    """Yield what a text, ignoring case, may say of a reviewer as `Reviewer.in_words` does.
+
+    Parameters
+    ----------
+    text : str
+        Words for a reviewer, or a part of them.
+
+    Yields
+    ------
+    tuple of (Via or None, str)
+        How the answer arrived, and a part of the name. ``None`` means any way, an empty part any name.
+    """
+    yield None, text
+    for via, words in _phrases():
+        before, _, after = words.partition(_NAME)
+        if re.search(rf"\b{re.escape(text)}", f"{before} {after}", re.IGNORECASE):
+            yield via, ""
+        elif text.lower().startswith(before) and text.lower().endswith(after):
+            yield via, text[len(before) : len(text) - len(after)]
+
+
+def _phrases() -> Iterator[tuple[Via | None, str]]:
+    """Yield the words for a reviewer that are more than a name."""
+    yield None, Reviewer(name=_NAME, kind=ReviewerKind.SERVICE).in_words
+    yield Via.API_TOKEN, Reviewer(name="0" * 32, via=Via.API_TOKEN).in_words
+    yield from ((via, words) for via in Via if (words := Reviewer(name=_NAME, via=via).in_words) != _NAME)

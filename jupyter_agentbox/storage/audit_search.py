@@ -13,16 +13,32 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, TypeAlias
 
-from sqlalchemy import ColumnElement, Connection, LargeBinary, Select, Text, cast, func, literal, or_, select, tuple_
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    LargeBinary,
+    Select,
+    Text,
+    and_,
+    case,
+    cast,
+    func,
+    literal,
+    or_,
+    select,
+    true,
+    tuple_,
+)
 from sqlalchemy.sql.elements import UnaryExpression
 from sqlalchemy.sql.operators import custom_op
 
 from jupyter_agentbox.core.approvals import ApprovalRequest, Status
 from jupyter_agentbox.core.audit_search import AuditPage, AuditQuery, has_words
 from jupyter_agentbox.core.pagination import Cursor, microseconds
+from jupyter_agentbox.core.reviewers import meanings_of
 
 from .json_text import text_key
-from .rows import search_key
+from .rows import SEARCHED, search_key
 from .schema import HAS_TIME, approvals
 
 #: Reads the requests of some rows; damaged ones are left out.
@@ -37,6 +53,8 @@ _NONE: Final = "none"
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 _RECORD: Final = (*("id", "created_at", "status", "tool_digest", "request", "progress"),)
+#: The pattern of a user's name that Jupyter makes up.
+_MADE_UP: Final = "[0-9a-f]" * 32
 #: Statuses that a rule gives without a person.
 _RULED: Final = (Status.APPROVED.value, Status.REJECTED.value)
 
@@ -146,9 +164,36 @@ def _conditions(query: AuditQuery, dialect: str) -> list[ColumnElement[bool]]:
     if query.reviewer == "rule":
         conditions.append(column("answer").is_(None) & column("status").in_(_RULED))
     elif query.reviewer is not None:
-        who = search_key(query.reviewer)
-        conditions.append(or_(*(column(name) == who for name in ("reviewer", "reviewer_name", "via"))))
+        conditions.append(_decided_by(query.reviewer[:SEARCHED], column, dialect))
     return conditions
+
+
+def _decided_by(who: str, column: Callable[[str], ColumnElement[Any]], dialect: str) -> ColumnElement[bool]:
+    """Return the condition that a text is a part of the words for a reviewer, a way of answering, or a user's name."""
+    shown, via = _shown_name(column, dialect), column("via")
+    said = [
+        and_(via == way.value if way is not None else true(), _named(shown, _containing(part), dialect))
+        for way, part in meanings_of(who)
+    ]
+    return or_(via == who, column("reviewer") == search_key(who), *said)
+
+
+def _shown_name(column: Callable[[str], ColumnElement[Any]], dialect: str) -> ColumnElement[Any]:
+    """Return the name under which a reviewer is shown, with the user's name if people chose both."""
+    user, name = column("reviewer"), column("reviewer_name")
+    made_up = func.coalesce(name, literal("user ").concat(func.substr(user, 1, 6)))
+    chosen = func.coalesce(name.concat(" (").concat(user).concat(")"), user)
+    return case((_named(user, _MADE_UP, dialect), made_up), else_=chosen)
+
+
+def _containing(part: str) -> str:
+    """Return the pattern of texts that contain a part, ignoring case."""
+    return f"*{''.join(_letter(one) for one in part)}*"
+
+
+def _letter(letter: str) -> str:
+    cases = sorted({one for one in (letter, letter.lower(), letter.upper()) if len(one) == 1})
+    return f"[{''.join(cases)}]" if len(cases) > 1 or letter in "*?[" else letter
 
 
 def _names(query: AuditQuery) -> list[tuple[str, str | None]]:

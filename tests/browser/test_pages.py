@@ -127,7 +127,7 @@ def test_second_tab_shows_the_request_and_can_decide_it(
     expect(second.toasts).to_contain_text(f"shop.list_orders(limit=1) needs your approval ({path})")
     second.open_panel()
     decide(second.item("shop.list_orders"), "Allow once")
-    expect(first.card()).to_contain_text(re.compile(r"Allowed by another browser \(\w{6}\)\. Done in"))
+    expect(first.card()).to_contain_text(re.compile(r"Allowed by Anonymous \w+\. Done in"))
     expect(first.cell(0).locator(".jp-OutputArea-executeResult")).to_contain_text("1")
 
 
@@ -146,7 +146,7 @@ def test_two_tabs_that_decide_at_once_get_one_winner_and_one_clear_message(
     expect(first.card()).to_contain_text("Allowed by you. Done in")
     held.release()
     expect(second.panel.get_by_role("alert").filter(has_text="Your answer was discarded.")).to_contain_text(
-        re.compile(r"shop\.list_orders: Already decided by another browser \(\w{6}\)")
+        re.compile(r"shop\.list_orders: Already decided by Anonymous \w+")
     )
     expect(item).to_have_count(0)
     assert [request["status"] for request in lab.approvals(path, "approved,rejected,pending")] == ["approved"]

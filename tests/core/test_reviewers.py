@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from jupyter_agentbox.core.reviewers import DecideWith, Reviewer, ReviewerKind, Via
+from jupyter_agentbox.core.reviewers import DecideWith, Reviewer, ReviewerKind, Via, meanings_of
 from jupyter_agentbox.exceptions import NeedsPersonError
 
 
@@ -41,7 +43,28 @@ def test_who_answered_is_said_in_words(via: Via, words: str) -> None:
     assert Reviewer(name=name, display_name="Ada", via=via).in_words == words
 
 
-def test_name_that_jupyter_made_up_is_cut_and_a_service_is_called_one() -> None:
+def test_user_that_jupyter_made_up_is_called_by_the_name_that_it_shows() -> None:
     made_up = Reviewer(name="2a9c44" + "0" * 26, display_name="Anonymous Io", via=Via.BROWSER)
-    assert made_up.in_words == "user 2a9c44"
+    assert made_up.in_words == "Anonymous Io"
+    assert replace(made_up, display_name="").in_words == "user 2a9c44"
+    assert replace(made_up, via=Via.API_TOKEN).in_words == "a program with the server's token"
+
+
+def test_service_is_called_one() -> None:
     assert Reviewer(name="cron", kind=ReviewerKind.SERVICE).in_words == "the service cron"
+
+
+@pytest.mark.parametrize(
+    ("text", "meanings"),
+    [
+        ("Ada", {(None, "Ada")}),
+        ("a program run by Ada", {(None, "a program run by Ada"), (Via.PROGRAM, "Ada")}),
+        ("ada in the Terminal", {(None, "ada in the Terminal"), (Via.TERMINAL, "ada")}),
+        ("term", {(None, "term"), (Via.TERMINAL, "")}),
+        ("server's token", {(None, "server's token"), (Via.API_TOKEN, "")}),
+        ("the service cron", {(None, "the service cron"), (None, "cron")}),
+        ("ken", {(None, "ken")}),
+    ],
+)
+def test_words_for_a_reviewer_are_understood(text: str, meanings: set[tuple[Via | None, str]]) -> None:
+    assert set(meanings_of(text)) == meanings

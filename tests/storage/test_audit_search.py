@@ -81,6 +81,11 @@ async def ids(url: str, requests: list[ApprovalRequest], **query: Any) -> list[s
         ({"tool": "\ud800x" * 80}, "lapsed"),
         ({"reviewer": "ada"}, "allowed"),
         ({"reviewer": "Bob B."}, "rejected"),
+        ({"reviewer": "bob b"}, "rejected"),
+        ({"reviewer": "b. (BOB)"}, "rejected"),
+        ({"reviewer": "a program with a token of Bob B."}, "rejected"),
+        ({"reviewer": "a program run by Bob B."}, ""),
+        ({"reviewer": "b?b"}, ""),
         ({"reviewer": "api_token"}, "rejected"),
         ({"reviewer": "rule"}, "denied"),
         ({"notebook_path": "work/orders.ipynb", "server": "shop"}, "rejected allowed waits"),
@@ -103,6 +108,35 @@ async def ids(url: str, requests: list[ApprovalRequest], **query: Any) -> list[s
 )
 async def test_records_are_found(url: str, query: dict[str, Any], expected: str) -> None:
     assert await ids(url, the_requests(), **query) == expected.split()
+
+
+@pytest.mark.parametrize(
+    ("reviewer", "expected"),
+    [
+        ("anonymous pasithee", "named"),
+        ("Pasi", "named"),
+        ("user F9FA68", "nameless"),
+        ("abc[x]", "bracket"),
+        ("ZOË", "bracket"),
+        ("f9fa68".ljust(32, "a"), "nameless named"),
+        ("aaa", ""),
+        ("browser", "bracket nameless named"),
+    ],
+)
+async def test_reviewers_are_found_by_the_names_under_which_they_are_shown(
+    url: str, reviewer: str, expected: str
+) -> None:
+    made_up = Reviewer(name="f9fa68".ljust(32, "a"), via=Via.BROWSER)
+    reviewers = {
+        "named": replace(made_up, display_name="Anonymous Pasithee"),
+        "nameless": made_up,
+        "bracket": replace(made_up, name="zo", display_name="Zoë ABC[x]"),
+    }
+    asked = [a_request(name) for name in reviewers]
+    times = [replace(request, created_at=NOON + timedelta(hours=hour)) for hour, request in enumerate(asked)]
+    decided = [request.decide(a_decision(request, reviewer=reviewers[request.id])) for request in times]
+
+    assert await ids(url, decided, reviewer=reviewer) == expected.split()
 
 
 async def test_a_call_is_found_by_what_lists_show_of_it(url: str) -> None:

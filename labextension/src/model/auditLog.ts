@@ -47,7 +47,8 @@ const MAX_EMPTY = 100;
 export class AuditLogModel {
   constructor(
     private readonly _source: Pick<IAgentBoxClient, 'listAudit' | 'auditUrl'>,
-    private readonly _now: () => Date = () => new Date()
+    private readonly _now: () => Date = () => new Date(),
+    private readonly _searched: (reviewer: string) => string = name => name
   ) {}
 
   get changed(): ISignal<this, void> {
@@ -141,7 +142,7 @@ export class AuditLogModel {
       ...RESULTS[result],
       since: this._since(period),
       tool: tool && !/[*?[]/.test(tool) ? `*${tool}*` : tool,
-      reviewer,
+      reviewer: this._searched(reviewer),
       notebook_path: notebook,
       q: text.trim()
     };

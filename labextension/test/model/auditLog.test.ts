@@ -86,6 +86,18 @@ test('a filter is asked of the server', async () => {
   expect(log.url('csv')).toBe('csv:delete_*');
 });
 
+test('a reviewer is asked for by the name that the server knows', async () => {
+  const server = new Server();
+  const log = new AuditLogModel(
+    server,
+    () => NOON,
+    name => `the user ${name}`
+  );
+  await log.setFilter({ reviewer: 'ada' });
+
+  expect(server.asked[0].reviewer).toBe('the user ada');
+});
+
 test('the answer to an earlier filter is not shown', async () => {
   let answer: (page: IAuditPage) => void = () => undefined;
   const late = new Promise<IAuditPage>(resolve => {

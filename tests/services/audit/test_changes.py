@@ -56,7 +56,7 @@ def jp_server_config(
 
 
 async def records(jp_fetch: Any) -> list[tuple[str, dict[str, Any], str]]:
-    """Return what was changed and by whom; here, each request is another user's, whose name has six random digits."""
+    """Return what was changed and by whom."""
     answer = await jp_fetch("jupyter-agentbox", "audit", params={"server": "agentbox"})
     found = reversed(json.loads(answer.body)["records"])
     return [(one["call"]["tool"], one["call"]["arguments"], one["decided_by"]) for one in found]
@@ -88,10 +88,10 @@ async def test_every_change_is_found_exported_verified_and_sent_with_who_made_it
     await jp_fetch("jupyter-agentbox", "grants", grant, method="DELETE")
 
     found = await records(jp_fetch)
-    me = "a program with a token of user"
-    assert [(tool, about, by.rpartition(" ")[0]) for tool, about, by in found] == [
+    me = "a program with the server's token"
+    assert found == [
         ("change_rules", {"file": str(rules), "from": None, "to": written}, me),
-        ("change_rules", {"file": str(rules), "from": written, "to": emptied}, "whoever can write the"),
+        ("change_rules", {"file": str(rules), "from": written, "to": emptied}, "whoever can write the file"),
         ("add_server", {"name": "shop", "from": None, "to": key}, me),
         ("stop_server", {"name": "shop"}, me),
         ("revoke_grant", {"grant": grant}, me),

@@ -6,11 +6,12 @@ import React from 'react';
 import type { AuditLogModel, IAuditFilter } from '../../model/auditLog';
 import { NO_FILTER } from '../../model/auditLog';
 import { LinkButton } from '../../ui/components/VisibleText';
-import { useTrans } from '../../ui/context';
+import { useNameOf, useTrans } from '../../ui/context';
 import { useSignal } from '../../ui/hooks/useSignal';
 import { HistoryTable } from './HistoryTable';
 import { LoadFailure } from './LoadFailure';
 import { localeOf } from '../../ui/text/language';
+import type { NameOf } from '../../ui/text/reviewers';
 
 /** Milliseconds after the last key until a search begins. */
 const TYPING = 300;
@@ -81,6 +82,7 @@ function Foot({ log }: IHistoryPageProps): JSX.Element {
 
 function Filters({ log }: IHistoryPageProps): JSX.Element {
   const trans = useTrans();
+  const nameOf = useNameOf();
   const { filter } = log;
   const set = (change: Partial<IAuditFilter>): void => {
     void log.setFilter(change);
@@ -143,7 +145,7 @@ function Filters({ log }: IHistoryPageProps): JSX.Element {
         onChange={reviewer => {
           set({ reviewer });
         }}
-        choices={whoOf(log)}
+        choices={whoOf(log, nameOf, trans.__('you'))}
       />
       <TextFilter
         name={trans.__('Notebook')}
@@ -218,11 +220,15 @@ function TextFilter(props: ITextFilterProps): JSX.Element {
   );
 }
 
-/** The names by which the server knows the loaded reviewers, as people write them. */
-function whoOf(log: AuditLogModel): string[] {
-  const names = log.records.flatMap(({ decision }) =>
-    decision ? [decision.reviewer_name || decision.reviewer] : []
-  );
+/** The names by which the loaded reviewers are found, as people write them. */
+function whoOf(log: AuditLogModel, nameOf: NameOf, you: string): string[] {
+  const names = log.records.flatMap(({ decision }) => {
+    if (!decision) {
+      return [];
+    }
+    const name = decision.reviewer_name || decision.reviewer;
+    return [nameOf(decision) === you ? you : name];
+  });
   return [...new Set([...names, 'rule', 'api_token'])].sort();
 }
 

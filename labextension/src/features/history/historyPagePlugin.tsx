@@ -3,6 +3,8 @@ import type {
   JupyterFrontEndPlugin
 } from '@jupyterlab/application';
 import { ICommandPalette, MainAreaWidget } from '@jupyterlab/apputils';
+import { IUserManager } from '@jupyterlab/services';
+import type { User } from '@jupyterlab/services';
 import { ReactWidget } from '@jupyterlab/ui-components';
 import React from 'react';
 
@@ -10,6 +12,7 @@ import { IAgentBoxClient, ICardContext } from '../../internalTokens';
 import { AuditLogModel } from '../../model/auditLog';
 import { CardProvider } from '../../ui/context';
 import { approvalIcon } from '../../ui/icons';
+import { searchedReviewer } from '../../ui/text/reviewers';
 import { HistoryPage } from './HistoryPage';
 import { OPEN_HISTORY } from './openHistory';
 
@@ -19,12 +22,13 @@ export const historyPagePlugin: JupyterFrontEndPlugin<void> = {
   description: 'Adds a page with the history of all tool calls.',
   autoStart: true,
   requires: [IAgentBoxClient, ICardContext],
-  optional: [ICommandPalette],
+  optional: [ICommandPalette, IUserManager],
   activate: (
     app: JupyterFrontEnd,
     client: IAgentBoxClient,
     context: ICardContext,
-    palette: ICommandPalette | null
+    palette: ICommandPalette | null,
+    user: User.IManager | null
   ): void => {
     const { trans } = context;
     let page: MainAreaWidget | null = null;
@@ -34,7 +38,7 @@ export const historyPagePlugin: JupyterFrontEndPlugin<void> = {
       icon: approvalIcon,
       execute: () => {
         if (page === null || page.isDisposed) {
-          page = makePage(client, context);
+          page = makePage(client, context, user);
           app.shell.add(page, 'main');
           if (!page.isAttached) {
             app.shell.add(page, 'right'); // Jupyter Notebook has room for one document only
@@ -52,9 +56,14 @@ export const historyPagePlugin: JupyterFrontEndPlugin<void> = {
 
 function makePage(
   client: IAgentBoxClient,
-  context: ICardContext
+  context: ICardContext,
+  user: User.IManager | null
 ): MainAreaWidget {
-  const log = new AuditLogModel(client);
+  const log = new AuditLogModel(
+    client,
+    () => new Date(),
+    name => searchedReviewer(name, user, context.trans)
+  );
   const content = ReactWidget.create(
     <CardProvider value={context}>
       <HistoryPage log={log} />

@@ -22,8 +22,8 @@ export function isMadeUp(username: string): boolean {
 const LENGTH = 60;
 
 /**
- * Say "you" for the user of this page if a browser sent the answer, and for no program; spare the reader what Jupyter
- * made up.
+ * Say "you" for the user of this page if a browser sent the answer, and for no program. Without a Hub, Jupyter makes up
+ * a user for each login: then there is only the name that it shows for them.
  */
 export function reviewerNames(
   user: Pick<User.IManager, 'identity'>,
@@ -58,6 +58,19 @@ export function reviewerNames(
   };
 }
 
+/** Return what the server is asked for when a person looks for a reviewer: it does not know who "you" are. */
+export function searchedReviewer(
+  text: string,
+  user: Pick<User.IManager, 'identity'> | null,
+  trans: TranslationBundle
+): string {
+  return isYou(text, trans) ? (user?.identity?.username ?? text) : text;
+}
+
+function isYou(text: string, trans: TranslationBundle): boolean {
+  return text.trim().toLowerCase() === trans.__('you').toLowerCase();
+}
+
 function tokenText(
   reviewer: IReviewer,
   isMine: boolean,
@@ -74,9 +87,7 @@ function tokenText(
 function nameAlone(reviewer: IReviewer, trans: TranslationBundle): string {
   const username = label(reviewer.reviewer, LENGTH);
   if (ANONYMOUS.test(reviewer.reviewer)) {
-    return reviewer.via === 'browser'
-      ? trans.__('another browser (%1)', username.slice(0, 6))
-      : trans.__('somebody (%1)', username.slice(0, 6));
+    return madeUpName(reviewer, trans);
   }
   if (reviewer.via === 'unknown' && username === 'unknown') {
     return label(reviewer.reviewer_name ?? username, LENGTH); // the words for it say all
@@ -84,4 +95,11 @@ function nameAlone(reviewer: IReviewer, trans: TranslationBundle): string {
   return reviewer.reviewer_name
     ? trans.__('%1 (%2)', label(reviewer.reviewer_name, LENGTH), username)
     : username;
+}
+
+/** The name that is shown for a user that Jupyter made up; people can change it, but not to "you". */
+function madeUpName(reviewer: IReviewer, trans: TranslationBundle): string {
+  const name = label(reviewer.reviewer_name ?? '', LENGTH);
+  const user = trans.__('user %1', reviewer.reviewer.slice(0, 6));
+  return name && !isYou(name, trans) ? name : user;
 }

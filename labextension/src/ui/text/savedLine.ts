@@ -78,18 +78,19 @@ function who({ decision }: IApproval): string {
   return ` by ${nameInFiles(decision)}, ${localTime(decision.decided_at)}`;
 }
 
-/** Who answered, in the words of the kernel's lines; Jupyter makes up a name for a browser that nobody signed in with. */
+/** Who answered, in the words of the kernel's lines; without a Hub, Jupyter makes up a user for each login. */
 function nameInFiles(reviewer: IReviewer): string {
   const { reviewer: username, reviewer_kind: kind, via } = reviewer;
   if (kind === 'service') {
     return `the service ${label(username, 80)}`;
   }
-  const name = isMadeUp(username)
-    ? `user ${username.slice(0, 6)}`
-    : label(reviewer.reviewer_name ?? username, 80);
+  const user = isMadeUp(username) ? `user ${username.slice(0, 6)}` : username;
+  const name = label(reviewer.reviewer_name ?? user, 80);
   switch (via) {
     case 'api_token':
-      return `a program with a token of ${name}`;
+      return isMadeUp(username)
+        ? "a program with the server's token"
+        : `a program with a token of ${name}`;
     case 'server_token':
       return "a program with the server's own token";
     case 'program':

@@ -1,7 +1,10 @@
 import type { User } from '@jupyterlab/services';
 
 import type { IReviewer } from '../../../src/api/protocol';
-import { reviewerNames } from '../../../src/ui/text/reviewers';
+import {
+  reviewerNames,
+  searchedReviewer
+} from '../../../src/ui/text/reviewers';
 import { trans } from '../../examples';
 
 const ANONYMOUS = '0123456789abcdef0123456789abcdef';
@@ -47,13 +50,15 @@ test('a name that others chose does not hide the user name', () => {
   );
 });
 
-test('names that Jupyter made up are short', () => {
+test('users that Jupyter made up are called by the name that it shows', () => {
   const reviewer = { reviewer: ANONYMOUS, reviewer_name: 'Anonymous Io' };
-  expect(named(reviewer)).toBe('another browser (012345)');
+  expect(named(reviewer)).toBe('Anonymous Io');
   expect(named({ ...reviewer, via: 'api_token' })).toBe(
     'a program with this server’s token'
   );
-  expect(named({ ...reviewer, via: 'unknown' })).toBe('somebody (012345)');
+  expect(named({ ...reviewer, via: 'unknown' })).toBe('Anonymous Io');
+  expect(named({ ...reviewer, reviewer_name: null })).toBe('user 012345');
+  expect(named({ ...reviewer, reviewer_name: 'You' })).toBe('user 012345');
   expect(named(reviewer, ANONYMOUS)).toBe('you');
 });
 
@@ -64,4 +69,11 @@ test('of whom nobody knows is said what is known, once', () => {
     via: 'unknown'
   } as const;
   expect(named(whoever)).toBe('whoever can write the file');
+});
+
+test('who looks for "you" looks for the user of the page', () => {
+  const user = { identity: { username: ANONYMOUS } as User.IIdentity };
+  expect(searchedReviewer(' You ', user, trans)).toBe(ANONYMOUS);
+  expect(searchedReviewer('Anonymous Io', user, trans)).toBe('Anonymous Io');
+  expect(searchedReviewer('you', null, trans)).toBe('you');
 });

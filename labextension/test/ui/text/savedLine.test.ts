@@ -72,7 +72,12 @@ test.each([
   [{ reviewer_name: 'Ada Lovelace' }, 'Ada Lovelace'],
   [
     { reviewer: 'f08fd2'.padEnd(32, '0'), reviewer_name: 'Anonymous Eupheme' },
-    'user f08fd2'
+    'Anonymous Eupheme'
+  ],
+  [{ reviewer: 'f08fd2'.padEnd(32, '0') }, 'user f08fd2'],
+  [
+    { reviewer: 'f08fd2'.padEnd(32, '0'), via: 'api_token' },
+    "a program with the server's token"
   ],
   [{ via: 'api_token' }, 'a program with a token of ada'],
   [{ via: 'terminal' }, 'ada in the terminal'],
