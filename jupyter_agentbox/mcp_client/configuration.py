@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
@@ -226,17 +226,54 @@ def parse_configuration(
     if not all(isinstance(part, dict) for part in found):
         message = 'must be an object with an object under "mcpServers"'
         return Configuration(problems=(ConfigurationProblem(path=str(path), message=message, line=1, column=1),))
+
+    def read(name: str, entry: JsonValue) -> ServerConfiguration:
+        expander = Expander(environment, of_others=of_others)
+        return withheld(name, entry) or _read_entry(name, entry, path.parent, expander)
+
+    return _read_servers(path, text, entries, read)
+
+
+def _read_servers(
+    path: Path, text: str, entries: JsonObject, read: Callable[[str, JsonValue], ServerConfiguration]
+) -> Configuration:
+    repeated = _repeated_keys(path, text)
+    if None in repeated:
+        return Configuration(problems=(repeated[None][0],))
     servers: dict[str, ServerConfiguration] = {}
-    problems: list[ConfigurationProblem] = []
+    problems = [problem for of_server in repeated.values() for problem in of_server]
     for name, entry in entries.items():
+        if name in repeated:
+            reason = str(repeated[name][0])
+            servers[name] = UnusableServer(name=name, transport=transport_of(entry), error=reason)
+            continue
         try:
-            servers[name] = withheld(name, entry) or _read_entry(
-                name, entry, path.parent, Expander(environment, of_others=of_others)
-            )
+            servers[name] = read(name, entry)
         except ValueError as error:
             servers[name] = UnusableServer(name=name, transport=transport_of(entry), error=f"malformed: {error}")
             problems.append(_problem(path, text, name, error))
     return Configuration(servers=servers, problems=tuple(problems))
+
+
+def _repeated_keys(path: Path, text: str) -> dict[str | None, list[ConfigurationProblem]]:
+    """Return the problems of keys that occur twice, by server; those of the whole file under ``None``.
+
+    Programs differ in which of two they use, so neither counts.
+    """
+    found: dict[str | None, list[ConfigurationProblem]] = {}
+    for keys, at in jsonc.repeated_keys(text):
+        if keys[0] not in SERVER_KEYS:
+            continue  # other programs' keys
+        where = f"server `{keys[1]:.80}`: " if len(keys) > 2 else ""
+        advice = "; remove one of the two" if len(keys) != 2 else "; the server cannot be used until you remove one"
+        problem = ConfigurationProblem(
+            path=str(path),
+            message=f"{where}the key `{keys[-1]:.80}` stands here twice{advice}",
+            line=text.count("\n", 0, at) + 1,
+            column=at - text.rfind("\n", 0, at),
+        )
+        found.setdefault(keys[1] if len(keys) > 1 else None, []).append(problem)
+    return found
 
 
 def _problem(path: Path, text: str, name: str, error: ValueError) -> ConfigurationProblem:

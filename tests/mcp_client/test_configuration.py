@@ -147,6 +147,33 @@ def test_a_malformed_server_is_reported_with_its_place_and_the_others_work(entry
     assert isinstance(read.servers["good"], StdioServer)
 
 
+@pytest.mark.parametrize(
+    ("bad", "column"),
+    [
+        ('"bad": {"command": "a"}, "bad": {"command": "b"}', 26),
+        ('"bad": {"command": "a"}, /* "x": */ "b\\u0061d": {"command": "b"},', 37),
+        ('"bad": {"command": "a", "command": "b"}', 25),
+        ('"bad": {"command": "a", "env": {"A": "1", "A": "2"}}', 43),
+        ('"bad": {"command": "a", "theirs": [{"x": 1}, {"x": 1, "x": 2}]}', 55),
+    ],
+)
+def test_a_key_that_stands_twice_makes_its_server_unusable_and_no_other(bad: str, column: int) -> None:
+    good = '"good": {"command": "x", "env": {"command": "x"}}'
+    text = f'{{"inputs": 1, "inputs": 2, "mcpServers": {{{good},\n{bad}\n}}}}'
+    read = parse_configuration(PATH, text, {})
+    (problem,) = read.problems
+    assert (problem.path, problem.line, problem.column) == (str(PATH), 2, column)
+    assert read.servers["bad"] == UnusableServer(name="bad", transport="stdio", error=str(problem))
+    assert isinstance(read.servers["good"], StdioServer)
+
+
+def test_a_key_of_all_servers_that_stands_twice_makes_the_file_unusable() -> None:
+    read = parse_configuration(PATH, '{"mcpServers": {"a": {"command": "x"}},\n "mcpServers": {}}', {})
+    (problem,) = read.problems
+    assert (problem.line, problem.column) == (2, 2)
+    assert not read.servers
+
+
 def test_broken_json_is_reported_with_line_and_column() -> None:
     read = parse_configuration(PATH, '{\n  "mcpServers": {\n    "a": {"command": "x"\n', {})
     assert read == Configuration(
