@@ -23,6 +23,7 @@ from jupyter_agentbox.core.spawn_profile import profile_of
 from jupyter_agentbox.core.tools import LogMessage, ToolDescription
 from jupyter_agentbox.core.waiting_times import WaitingTimes
 from jupyter_agentbox.mcp_client.arguments import JsonSchemaChecker
+from jupyter_agentbox.mcp_client.configuration import where_to_look
 from jupyter_agentbox.mcp_client.configuration_files import ConfigurationFiles
 from jupyter_agentbox.mcp_client.limits import ServerLimits
 from jupyter_agentbox.mcp_client.project_servers import LayeredConfiguration, ProjectServers, TrustedServers
@@ -259,6 +260,7 @@ def build(
         on_log=on_log,
         sign_ins=sign_ins,
         hub_service=settings.hub_service,
+        where_to_look=partial(where_to_look, has_panel=answerer is None),
     )
     checker = JsonSchemaChecker()
     grants = GrantManager(

@@ -76,7 +76,7 @@ def _show_servers(_arguments: Sequence[str]) -> str:
             entry["name"],
             str(entry.get("state", "")).replace("_", " "),
             "" if entry.get("tool_count") is None else f"{entry['tool_count']} tools",
-            entry.get("error", ""),
+            *_why_and_where(str(entry.get("error", ""))),
         )
         for entry in runtime.link().list_servers(within=_WITHIN)
     ]
@@ -84,6 +84,12 @@ def _show_servers(_arguments: Sequence[str]) -> str:
     if not rows and not problems:
         return "No MCP server is configured: add one to `mcp.json` in Jupyter's configuration directory."
     return "\n".join(filter(None, [_table(rows), *problems]))
+
+
+def _why_and_where(error: str) -> tuple[str, str]:
+    """Return an error and its last line, which says where to look and must not be cut off."""
+    why, _, where = error.rpartition("\n")
+    return (why, where) if why else (where, "")
 
 
 def _show_tools(arguments: Sequence[str]) -> str:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import ClassVar, Final, Protocol, TypeAlias
@@ -52,6 +52,8 @@ class StdioServer:
         Path of the ``envFile``, if any.
     is_of_project : bool
         Whether it is a server of the project's ``.mcp.json``, which a person has trusted.
+    place : str
+        Path and line of its entry; empty if unknown. An entry that only moves is the same configuration.
     """
 
     name: str
@@ -64,6 +66,7 @@ class StdioServer:
     secrets: tuple[str, ...] = field(default=(), repr=False)
     is_of_project: bool = False
     env_file: str | None = None
+    place: str = field(default="", compare=False)
 
     transport: ClassVar[str] = "stdio"
 
@@ -93,7 +96,7 @@ class HttpServer:
 
     Parameters
     ----------
-    name, timeout, protocol_era, secrets, is_of_project
+    name, timeout, protocol_era, secrets, is_of_project, place
         As in `StdioServer`.
     url : str
         The endpoint's URL.
@@ -111,6 +114,7 @@ class HttpServer:
     protocol_era: str = "auto"
     secrets: tuple[str, ...] = field(default=(), repr=False)
     is_of_project: bool = False
+    place: str = field(default="", compare=False)
 
     transport: ClassVar[str] = "http"
 
@@ -150,7 +154,11 @@ class UnusableServer:
     is_of_project: ClassVar[bool] = False
 
 
-ServerConfiguration: TypeAlias = StdioServer | HttpServer | UnusableServer
+#: The path of a key, its offset, and whether it stands there again.
+_LocatedKey: TypeAlias = tuple[tuple[str, ...], int, bool]
+
+StartableServer: TypeAlias = StdioServer | HttpServer
+ServerConfiguration: TypeAlias = StartableServer | UnusableServer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -237,7 +245,9 @@ def parse_configuration(
 def _read_servers(
     path: Path, text: str, entries: JsonObject, read: Callable[[str, JsonValue], ServerConfiguration]
 ) -> Configuration:
-    repeated = _repeated_keys(path, text)
+    keys = tuple(jsonc.located_keys(text))
+    lines = _lines_of(text, keys)
+    repeated = _repeated_keys(path, text, keys)
     if None in repeated:
         return Configuration(problems=(repeated[None][0],))
     servers: dict[str, ServerConfiguration] = {}
@@ -248,22 +258,39 @@ def _read_servers(
             servers[name] = UnusableServer(name=name, transport=transport_of(entry), error=reason)
             continue
         try:
-            servers[name] = read(name, entry)
+            server = read(name, entry)
+            place = f"{path}:{lines[name]}" if name in lines else ""
+            servers[name] = server if isinstance(server, UnusableServer) else replace(server, place=place)
         except ValueError as error:
             servers[name] = UnusableServer(name=name, transport=transport_of(entry), error=f"malformed: {error}")
             problems.append(_problem(path, text, name, error))
     return Configuration(servers=servers, problems=tuple(problems))
 
 
-def _repeated_keys(path: Path, text: str) -> dict[str | None, list[ConfigurationProblem]]:
+def _lines_of(text: str, keys: Iterable[_LocatedKey]) -> dict[str, int]:
+    """Return the line of each server's entry."""
+    found: dict[str, int] = {}
+    known = sorted((path for path in keys if len(path[0]) == 2 and path[0][0] in SERVER_KEYS), key=_precedence)
+    for (_, name), at, _ in known:
+        found.setdefault(name, text.count("\n", 0, at) + 1)
+    return found
+
+
+def _precedence(key: _LocatedKey) -> int:
+    return SERVER_KEYS.index(key[0][0])
+
+
+def _repeated_keys(
+    path: Path, text: str, located: Iterable[_LocatedKey]
+) -> dict[str | None, list[ConfigurationProblem]]:
     """Return the problems of keys that occur twice, by server; those of the whole file under ``None``.
 
     Programs differ in which of two they use, so neither counts.
     """
     found: dict[str | None, list[ConfigurationProblem]] = {}
-    for keys, at in jsonc.repeated_keys(text):
-        if keys[0] not in SERVER_KEYS:
-            continue  # other programs' keys
+    for keys, at, is_repeated in located:
+        if not is_repeated or keys[0] not in SERVER_KEYS:  # others are other programs' keys
+            continue
         where = f"server `{keys[1]:.80}`: " if len(keys) > 2 else ""
         advice = "; remove one of the two" if len(keys) != 2 else "; the server cannot be used until you remove one"
         problem = ConfigurationProblem(
@@ -409,6 +436,23 @@ def _read_http(name: str, entry: JsonObject, expander: Expander) -> ServerConfig
         protocol_era=read.protocolEra or "auto",
         secrets=tuple(sorted(secrets)),
     )
+
+
+def where_to_look(server: StartableServer, *, has_panel: bool) -> str:
+    """Return a sentence that says where people find more about a server that fails; empty if nowhere.
+
+    Parameters
+    ----------
+    server : StdioServer or HttpServer
+        The server.
+    has_panel : bool
+        Whether JupyterLab's side panel shows it.
+    """
+    places = [f"its entry is at {server.place}"] if server.place else []
+    if has_panel:
+        places.append("its log is in JupyterLab's side panel, tab “Servers”")
+    text = "; ".join(places)
+    return f"{text[0].upper()}{text[1:]}." if text else ""
 
 
 def _home(command: str) -> str:

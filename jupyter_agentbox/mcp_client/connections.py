@@ -110,8 +110,8 @@ async def _connect(
         except Exception as error:  # noqa: BLE001
             # boundary: the SDK raises its own, the transport's and anyio's errors here, alone or in groups
             if mode != modes[-1] and _ended_at_probe(transport, wire):
-                log.add(
-                    "the server ended at its first request, `server/discover`: it was started again "
+                log.begin(
+                    again="the server ended at its first request, `server/discover`: it was started again "
                     "with the older protocol"
                 )
                 continue

@@ -39,8 +39,8 @@ def without_trailing_commas(text: str) -> str:
     return _TRAILING_COMMA.sub(lambda found: f"{found[1]} " if found[1] else found[2], text)
 
 
-def repeated_keys(text: str) -> Iterator[tuple[tuple[str, ...], int]]:
-    """Yield the path of each key that an object already has, and the offset at which it stands again.
+def located_keys(text: str) -> Iterator[tuple[tuple[str, ...], int, bool]]:
+    """Yield the path of each key, its offset, and whether its object already has it.
 
     Parameters
     ----------
@@ -49,8 +49,8 @@ def repeated_keys(text: str) -> Iterator[tuple[tuple[str, ...], int]]:
 
     Yields
     ------
-    tuple of (tuple of str, int)
-        The keys from the outermost object on, without positions in lists.
+    tuple of (tuple of str, int, bool)
+        The path is the keys from the outermost object on, without positions in lists.
     """
     path: list[str | None] = []
     seen: list[set[str]] = []
@@ -63,6 +63,5 @@ def repeated_keys(text: str) -> Iterator[tuple[tuple[str, ...], int]]:
             seen.pop()
         elif token["key"] is not None:
             key = path[-1] = json.loads(token["key"])
-            if key in seen[-1]:
-                yield tuple(part for part in path if part is not None), token.start()
+            yield tuple(part for part in path if part is not None), token.start(), key in seen[-1]
             seen[-1].add(key)

@@ -68,6 +68,9 @@ class LogRing:
     def __init__(self, lines: int, redact: Redactor) -> None:
         self._lines: deque[str] = deque(maxlen=lines)
         self._redact = redact
+        #: How many lines were added; below, before each process of the present start.
+        self._added = 0
+        self._processes = [0]
 
     def add(self, text: str) -> None:
         """Add a line."""
@@ -76,14 +79,28 @@ class LogRing:
             line = line[:LONGEST_LINE] + f" … ({len(line)} characters)"
         if line.strip():
             self._lines.append(line)
+            self._added += 1
+
+    def begin(self, *, again: str = "") -> None:
+        """Have `tail` return only what a new process says.
+
+        Parameters
+        ----------
+        again : str
+            A line that says why the same start needs another process. If this one says nothing, `tail` returns what
+            the one before it said.
+        """
+        self.add(again)
+        self._processes = [*(self._processes if again else ()), self._added]
 
     def lines(self) -> tuple[str, ...]:
         """Return the lines, oldest first."""
         return tuple(self._lines)
 
     def tail(self, count: int = 5) -> str:
-        """Return the last lines as text to append to an error message; empty if there are none."""
-        last = list(self._lines)[-count:]
+        """Return the process's last lines as text to append to an error message; empty if there are none."""
+        new = next((self._added - before for before in reversed(self._processes) if before < self._added), 0)
+        last = list(self._lines)[-min(count, new) :] if new else []
         return "".join(f"\n    {line}" for line in last)
 
 

@@ -16,7 +16,7 @@ from jupyter_agentbox.core.text import counted
 from jupyter_agentbox.core.tools import LogMessage, ServerState, ServerStatus, ToolDescription, ToolResult
 from jupyter_agentbox.exceptions import ServerConfigurationError, SignInRequiredError, ToolServerError
 
-from .configuration import ServerConfiguration, StdioServer, UnusableServer
+from .configuration import ServerConfiguration, StartableServer, StdioServer, UnusableServer
 from .limits import ServerLimits
 from .logs import LogRing, Redactor
 from .process_slots import ProcessSlots
@@ -71,6 +71,8 @@ class ManagedServer:
         Limits the number of running programs; unlimited by default.
     hub_service : str
         The address of the Hub service, whose word on who approved a call counts; empty for none.
+    where_to_look : callable, optional
+        Returns a sentence that says where people find more about the server if it fails at its start.
 
     Attributes
     ----------
@@ -91,6 +93,7 @@ class ManagedServer:
         sign_ins: SignIns | None = None,
         slots: ProcessSlots | None = None,
         hub_service: str = "",
+        where_to_look: Callable[[StartableServer], str] = lambda _: "",
     ) -> None:
         self.configuration = configuration
         self.trust_key = trust_key_of(configuration)
@@ -101,6 +104,7 @@ class ManagedServer:
         self._sign_ins = sign_ins
         self._slots = slots or ProcessSlots(None)
         self._hub_service = hub_service
+        self._where_to_look = where_to_look
         self.used_at = clock()
         self._is_signed_in = False
         self._refusal: SignInRequiredError | None = None
@@ -373,6 +377,7 @@ class ManagedServer:
 
     async def _open(self, stack: AsyncExitStack, connections: ModuleType) -> Session:
         name, seconds = self.configuration.name, self._limits.start_timeout
+        self._log.begin()
         try:
             async with asyncio.timeout(seconds):
                 session: Session = await stack.enter_async_context(
@@ -390,11 +395,17 @@ class ManagedServer:
                 self._known = await session.tools()
                 return session
         except TimeoutError:
-            raise ToolServerError(f"`{name}` did not start within {seconds:g} s{self._log.tail()}") from None
+            raise self._start_error(f"`{name}` did not start within {seconds:g} s") from None
         except (ServerConfigurationError, SignInRequiredError):
             raise
         except ToolServerError as error:
-            raise ToolServerError(f"{error}{self._log.tail()}") from None
+            raise self._start_error(str(error)) from None
+
+    def _start_error(self, message: str) -> ToolServerError:
+        """Return an error with the server's last words and where to look."""
+        known = self.configuration
+        where = "" if isinstance(known, UnusableServer) else self._where_to_look(known)
+        return ToolServerError(f"{message}{self._log.tail()}" + (f"\n{where}" if where else ""))
 
     async def _keep(self, session: Session) -> None:
         """Wait until the connection ends or must be closed; meanwhile update the list of tools."""

@@ -23,7 +23,7 @@ from jupyter_agentbox.core.tools import (
 from jupyter_agentbox.exceptions import ServerConfigurationError, UnknownServerError, UnknownToolError
 
 from .arguments import check_is_json
-from .configuration import Configuration, ConfigurationSource, HttpServer, UnusableServer
+from .configuration import Configuration, ConfigurationSource, HttpServer, StartableServer, UnusableServer
 from .limits import ServerLimits
 from .process_slots import ProcessSlots
 from .server import ManagedServer, import_connections
@@ -56,6 +56,8 @@ class McpServers:
         People's sign-ins; without it, nobody can sign in to a server.
     hub_service : str
         The address of the Hub service, whose word on who approved a call counts; empty for none.
+    where_to_look : callable, optional
+        Returns a sentence that says where people find more about a server that fails at its start.
     """
 
     def __init__(
@@ -68,6 +70,7 @@ class McpServers:
         clock: Callable[[], float] = time.monotonic,
         sign_ins: SignIns | None = None,
         hub_service: str = "",
+        where_to_look: Callable[[StartableServer], str] = lambda _: "",
     ) -> None:
         self._source = source
         self._limits = limits
@@ -76,6 +79,7 @@ class McpServers:
         self._clock = clock
         self._sign_ins = sign_ins
         self._hub_service = hub_service
+        self._where_to_look = where_to_look
         self._loaded = Configuration()
         self._described_at: float | None = None
         self._slots = ProcessSlots(limits.most_processes)
@@ -266,8 +270,10 @@ class McpServers:
                     sign_ins=self._sign_ins,
                     slots=self._slots,
                     hub_service=self._hub_service,
+                    where_to_look=self._where_to_look,
                 )
             else:
+                server.configuration = configuration  # it may have moved in its file
                 del old[name]
             self._servers[name] = server
         for server in old.values():

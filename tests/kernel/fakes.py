@@ -61,6 +61,7 @@ class ServerEnd:
         self.script: Script = approved
         self.pending: list[JsonValue] = []
         self.problems: list[JsonValue] = []
+        self.error = ""
         self.here = True
         self.received: list[FromKernel] = []
 
@@ -79,7 +80,7 @@ class ServerEnd:
                 return [Welcome(server_version="0.1.0", url="http://localhost:8888/lab")]
             case ListServers():
                 listed: list[JsonValue] = [
-                    {"name": name, "state": "running", "error": "", "tool_count": len(tools)}
+                    {"name": name, "state": "running", "error": self.error, "tool_count": len(tools)}
                     for name, tools in self.servers.items()
                 ]
                 return [Reply(id=message.id, content={"servers": listed, "problems": self.problems})]

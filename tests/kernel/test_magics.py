@@ -58,6 +58,13 @@ def test_servers_are_a_table(tools: Any, server: ServerEnd, capsys: Output) -> N
     assert shown[1].startswith("No MCP server is configured")
 
 
+def test_the_table_has_the_last_line_of_a_long_error(tools: Any, server: ServerEnd, capsys: Output) -> None:
+    server.error = f"it ended\n    {'x' * 4000}\nIts entry is here."
+    agentbox("servers")
+
+    assert capsys.readouterr().out.endswith("xx…  Its entry is here.\n")
+
+
 def test_a_configuration_that_cannot_be_read_is_not_called_none(tools: Any, server: ServerEnd, capsys: Output) -> None:
     server.servers.clear()
     server.problems = [{"path": "/etc/mcp.json", "message": "not valid JSON: a comma", "line": 3, "column": 5}]

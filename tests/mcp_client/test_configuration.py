@@ -17,6 +17,7 @@ from jupyter_agentbox.mcp_client.configuration import (
     StdioServer,
     UnusableServer,
     parse_configuration,
+    where_to_look,
 )
 
 PATH = Path("/etc/jupyter/mcp.json")
@@ -145,6 +146,26 @@ def test_a_malformed_server_is_reported_with_its_place_and_the_others_work(entry
     assert "`bad`" in problem.message
     assert isinstance(read.servers["bad"], UnusableServer)
     assert isinstance(read.servers["good"], StdioServer)
+
+
+def test_the_line_of_each_entry_is_known_and_is_no_part_of_the_configuration() -> None:
+    text = '{"servers": {"a": {"command": "a"}, "b": {"url": "http://b/"}},\n"mcpServers": {\n"a": {"command": "a"}}}'
+    read = parse_configuration(PATH, text, {})
+    moved = parse_configuration(PATH, f"\n\n{text}", {})
+    assert {name: where_to_look(one, has_panel=False) for name, one in startable(read).items()} == {
+        "a": f"Its entry is at {PATH}:3.",
+        "b": f"Its entry is at {PATH}:1.",
+    }
+    assert startable(moved)["a"].place == f"{PATH}:5"
+    assert moved == read
+
+
+def startable(read: Configuration) -> dict[str, StdioServer | HttpServer]:
+    return {name: one for name, one in read.servers.items() if not isinstance(one, UnusableServer)}
+
+
+def test_nobody_is_sent_nowhere() -> None:
+    assert not where_to_look(StdioServer(name="a", command="a"), has_panel=False)
 
 
 @pytest.mark.parametrize(

@@ -22,3 +22,16 @@ def test_the_last_lines_are_kept_without_secrets_and_control_characters() -> Non
     assert long.startswith("x" * 2000)
     assert len(long) < 2100
     assert ring.tail(1) == f"\n    {long}"
+
+
+def test_last_words_are_those_of_the_present_process_or_of_the_one_before_it_in_the_same_start() -> None:
+    ring = LogRing(10, Redactor([]))
+    ring.add("of an earlier start")
+    ring.begin()
+    assert ring.tail() == ""
+    ring.add("first")
+    ring.begin(again="another way")
+    assert ring.tail() == "\n    first\n    another way"
+    ring.add("second")
+    assert ring.tail() == "\n    second"
+    assert ring.lines() == ("of an earlier start", "first", "another way", "second")

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ from jupyter_agentbox.exceptions import (
     UnknownServerError,
     UnknownToolError,
 )
-from jupyter_agentbox.mcp_client.configuration import Configuration, UnusableServer
+from jupyter_agentbox.mcp_client.configuration import Configuration, UnusableServer, where_to_look
 from jupyter_agentbox.mcp_client.limits import MOST_VALUES, ServerLimits
 from jupyter_agentbox.mcp_client.servers import McpServers
 from tests.processes_alive import children, survivors
@@ -124,6 +125,22 @@ async def test_a_server_that_fails_at_start_says_why_with_its_last_words(running
             await servers.list_tools("raw")
         assert state(servers) is ServerState.FAILED
         assert "status 4" in status(servers).error
+
+
+async def test_a_server_that_fails_at_start_says_each_word_once_and_in_the_end_where_to_look(
+    running: Running, script: Script, tmp_path: Path
+) -> None:
+    look = partial(where_to_look, has_panel=True)
+    entries = {"other": {"command": "raw"}, "raw": script("raw.py", "crash")}
+    async with running(entries, where_to_look=look, clock=lambda: 0.0) as servers:
+        for _ in range(2):
+            with pytest.raises(ToolServerError) as failed:
+                await servers.list_tools("raw")
+            assert str(failed.value) == (
+                "`raw` did not start: the server ended with status 4\n    cannot find the database\n"
+                f"Its entry is at {tmp_path / 'mcp.json'}:1; its log is in JupyterLab's side panel, tab “Servers”."
+            )
+            assert status(servers).error == str(failed.value)
 
 
 async def test_a_command_that_does_not_exist_says_so(running: Running) -> None:

@@ -126,7 +126,7 @@ export function Server(props: IServerProps): JSX.Element {
       ) : null}
       {[errorOf(server), failure].filter(Boolean).map(text => (
         <p key={text} className="jp-AgentBox-error">
-          {label(text, 500)}
+          {shortened(text)}
         </p>
       ))}
       <div role="status">
@@ -165,6 +165,14 @@ export function Server(props: IServerProps): JSX.Element {
 /** The problem of a server. If it is not trusted, its state says so in words that fit the panel. */
 function errorOf(server: IServer): string {
   return server.state === 'needs_trust' ? '' : server.error;
+}
+
+/** An error in one line; its last line says where to look, and is not cut off. */
+function shortened(error: string): string {
+  const end = error.lastIndexOf('\n');
+  return end === -1
+    ? label(error, 500)
+    : `${label(error.slice(0, end), 500)} ${label(error.slice(end), 500)}`;
 }
 
 interface IButton {

@@ -399,6 +399,11 @@ test('what servers say of themselves cannot hide in their list', async () => {
   expect(text.length).toBeLessThan(2000);
 });
 
+test('a long error still ends with where to look', () => {
+  show({ state: 'failed', error: `${'x'.repeat(4000)}\nIts entry is here.` });
+  expect(document.body.textContent).toContain('… Its entry is here.');
+});
+
 test('an error that is over is told as the last one', () => {
   show({ state: 'running', last_error: 'it was killed', calls: 3 });
   expect(document.body.textContent).toContain('The last error: it was killed');
