@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Final
 
 from mcp.shared.exceptions import MCPError
@@ -28,3 +29,16 @@ def bounded(text: str, longest: int = _LONGEST_TEXT) -> str:
     """Return the text, cut if it is too long."""
     text = text.strip()
     return text if len(text) <= longest else f"{text[:longest]} … ({len(text)} characters)"
+
+
+#: What the SDK's servers say if their tool asks with `ctx.elicit`, which protocol versions from 2026-07-28 on lack.
+_CANNOT_ASK: Final = re.compile(r"Cannot send 'elicitation/create': this transport context has no back-channel")
+_OLDER_ERA: Final = (
+    "(jupyter_agentbox: this tool asks its question in a way that the newer protocol does not have. To let it ask,"
+    ' write "protocolEra": "legacy" in the server\'s entry in mcp.json.)'
+)
+
+
+def hint_for(text: str) -> str:
+    """Return what a person can do about the error of a call; empty if nothing is known."""
+    return _OLDER_ERA if _CANNOT_ASK.search(text) else ""

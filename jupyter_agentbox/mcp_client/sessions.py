@@ -38,7 +38,7 @@ from .elicitation import question_of, result_of
 from .logs import LONGEST_LINE, LONGEST_LOG_MESSAGE, LogRing, Redactor
 from .running_calls import RunningCall, RunningCalls
 from .sent_requests import RequestFailure, SentRequest, current, following
-from .server_errors import text_of
+from .server_errors import hint_for, text_of
 from .tool_lists import MOST_TOOLS, describe, is_wrapper
 from .transport_http import HttpTransport
 from .transport_stdio import StdioTransport
@@ -284,13 +284,19 @@ class Session:
     def _result(self, tool: str, result: CallToolResult, content: Sequence[JsonObject]) -> ToolResult:
         structured = result.structured_content
         return ToolResult(
-            content=tuple(content),
+            content=(*content, *self._hint(result, content)),
             structured=structured,
             wrapped=tool in self._wrapped and isinstance(structured, dict) and set(structured) == {"result"},
             is_error=bool(result.is_error),
             meta=cast(JsonObject, dict(result.meta or {})),
             review=self._clean(review_in(result.meta or {})),
         )
+
+    def _hint(self, result: CallToolResult, content: Sequence[JsonObject]) -> Sequence[JsonObject]:
+        """Return a block with what a person can do about a tool's error, if that is known; the Hub service adds it."""
+        texts = [str(block.get("text", "")) for block in content] if result.is_error and not self._is_central else []
+        hint = hint_for("\n".join(texts))
+        return [{"type": "text", "text": hint}] if hint else []
 
     def _progress(self, listener: CallListener | None) -> ProgressFnT | None:
         if listener is None:
@@ -348,7 +354,9 @@ class Session:
             self._wire.tools_are_stale = True
             return ToolServerError(f"`{name}` did not run: its description on the server has changed; call it again")
         asked = f" (it asked for {what}, which is not supported)" if (what := self._wire.asked_in_vain) else ""
-        return ToolServerError(f"the server refused `{name}`: {self._explain(error)}{asked}")
+        explained = self._explain(error)
+        hint = "" if self._is_central else hint_for(explained)
+        return ToolServerError(f"the server refused `{name}`: {explained}{asked}" + (f"\n{hint}" if hint else ""))
 
     def _not_run(self, sent: SentRequest) -> Callable[[str], ToolServerError]:
         if sent.failure is RequestFailure.SESSION_LOST:

@@ -67,6 +67,21 @@ def shop(request: pytest.FixtureRequest, script: Script, http_server: Any) -> Ca
     return entry
 
 
+async def test_a_tool_that_asks_as_only_the_older_era_can_says_which_setting_lets_it(
+    running: Running, shop: Any
+) -> None:
+    setting = '"protocolEra": "legacy"'
+    listener = Hears(on_question=Person.at_once(accept(street="Main")))
+    async with running(shop("auto")) as servers, asyncio.timeout(TIMEOUT):
+        failed = await servers.call_tool(call("deliver"), listener=listener)
+        with pytest.raises(ToolServerError, match=setting):
+            await servers.call_tool(call("deliver", refuses=True), listener=listener)
+    assert failed.is_error
+    assert failed.text.count(setting) == 1
+    async with running(shop("legacy")) as servers, asyncio.timeout(TIMEOUT):
+        assert (await servers.call_tool(call("deliver"), listener=listener)).text == "accept"
+
+
 @pytest.mark.parametrize("era", ERAS)
 async def test_a_form_is_asked_for_and_the_server_gets_the_answer(running: Running, shop: Any, era: str) -> None:
     no, nobody = QuestionAnswer(action=QuestionAction.DECLINE), QuestionAnswer(action=QuestionAction.CANCEL)

@@ -7,8 +7,10 @@ from typing import Annotated, Literal
 
 import anyio
 import uvicorn
+from mcp import MCPError
 from mcp.server.elicitation import ElicitationResult
 from mcp.server.mcpserver import Context, Elicit, MCPServer, Resolve
+from mcp.server.mcpserver.exceptions import ToolError
 from mcp_types import (
     ElicitRequest,
     ElicitRequestURLParams,
@@ -34,6 +36,15 @@ async def ask_delivery() -> Elicit[Delivery]:
 async def order(to: Annotated[ElicitationResult[Delivery], Resolve(ask_delivery)]) -> str:
     """Order something; asks where to."""
     return f"{to.action} {to.data.model_dump_json() if to.action == 'accept' else ''}".strip()
+
+
+@app.tool()
+async def deliver(ctx: Context, refuses: bool = False) -> str:
+    """Ask where to in the middle of the call; if it cannot, fail or refuse the call."""
+    try:
+        return (await ctx.elicit("Where to?", Delivery)).action
+    except MCPError as error:
+        raise error if refuses else ToolError(str(error)) from error
 
 
 @app.tool()
