@@ -30,9 +30,6 @@ import type { IThread } from './api/threads';
 import type { IRulesModel as Rules } from './model/rules';
 import type { ICardContext as CardContext } from './ui/context';
 
-/** Opens the form for a rule made from a request, `{ requestId, effect }`. It writes nothing: agents can run commands. */
-export const MAKE_RULE = 'jupyter-agentbox:make-rule';
-
 /** What a page knows about one request. */
 export interface IKnownApproval {
   /** The request; `null` until it is fetched. */

@@ -36,7 +36,7 @@ def test_request_is_reached_read_and_allowed_in_the_panel_by_keys(person: Person
     person.keyboard.press("Tab")
     press(allow, "Enter")
     expect(person.cell(0).locator(".jp-OutputArea-executeResult")).to_be_visible()
-    expect(person.panel).to_be_focused()
+    expect(person.cell(0)).to_be_focused()
 
 
 def test_request_is_edited_and_rejected_by_keys(person: Person, notebook: Callable[..., str]) -> None:
@@ -320,3 +320,80 @@ def test_j_and_k_go_between_requests_in_the_panel_and_a_second_a_comes_too_early
     assert len(lab.approvals(path)) == 2
     person.keyboard.press("?")
     expect(cards.nth(1)).to_contain_text("Next request")
+
+
+def test_each_call_of_a_loop_takes_one_key_and_a_key_too_many_changes_no_cell(
+    person: Person, notebook: Callable[..., str], lab: Lab
+) -> None:
+    calls = "for limit in range(1, 4):\n    tools.shop.list_orders(limit=limit)"
+    path = notebook(f"from jupyter_agentbox import tools\n{calls}\n'done'", "'next'")
+    person.open(path)
+    person.edit(0)
+    person.keyboard.press("Shift+Enter")
+    waiting = person.cell(0).locator(".jp-AgentBox-card[data-status='pending']")
+    expect(waiting).to_be_visible()
+    ready_for_letters(person, waiting)
+    for left in (2, 1, 0):
+        id = waiting.get_attribute("data-request-id")
+        person.keyboard.press("a")
+        person.keyboard.press("a")
+        if left:
+            following = person.cell(0).locator(
+                f".jp-AgentBox-card[data-status='pending']:not([data-request-id='{id}'])"
+            )
+            expect(following).to_be_focused()
+            await_letters(following)
+    expect(person.cell(0)).to_contain_text("'done'")
+    expect(person.cell(1)).to_be_focused()
+    person.keyboard.press("Shift+Enter")
+    expect(person.cell(1)).to_contain_text("'next'")
+    assert len(lab.approvals(path, "approved")) == 3
+    assert person.cell(0).locator(".cm-content").inner_text().startswith("from jupyter_agentbox")
+
+
+GATHERED = """import asyncio
+from jupyter_agentbox import tools
+runs = globals().get("runs", 0) + 1
+stock = await asyncio.gather(*(tools.shop.restock.aio(product_id=id, quantity=25) for id in range(1, 5)))"""
+
+
+@pytest.mark.parametrize("way", ["keys", "mouse"])
+def test_shift_enter_after_a_decision_in_the_panel_runs_the_next_cell(
+    person: Person, notebook: Callable[..., str], way: str
+) -> None:
+    person.open(notebook(GATHERED, "f'runs: {runs}'"))
+    person.edit(0)
+    person.keyboard.press("Shift+Enter")
+    expect(person.cell(0).locator(".jp-AgentBox-card[data-status='pending']").first).to_be_visible()
+    table = person.panel.get_by_role("group", name="4 approval requests of shop.restock")
+    if way == "keys":
+        person.keyboard.press("Alt+Shift+A")
+        expect(person.cell(0).locator(".jp-AgentBox-card:focus")).to_have_count(1)
+        person.keyboard.press("t")
+        expect(table).to_be_focused()
+        person.keyboard.press("Control+a")
+        person.keyboard.press("Tab")
+        press(table.get_by_role("button", name="Allow 4", exact=True), "Enter")
+    else:
+        person.open_panel()
+        table.get_by_label("All of this cell (4)").check()
+        decide(table, "Allow 4")
+    expect(person.status).to_have_text("")
+    expect(person.cell(1)).to_be_focused()
+    person.keyboard.press("Shift+Enter")
+    expect(person.cell(1)).to_contain_text("'runs: 1'")
+
+
+def test_someone_who_writes_goes_on_writing_after_a_decision_in_the_panel(
+    person: Person, notebook: Callable[..., str]
+) -> None:
+    person.open(notebook(ASK, "# text"))
+    person.run(0)
+    expect(person.card()).to_be_visible()
+    person.open_panel()
+    person.edit(1)
+    expect(person.cell(1).locator(".cm-content")).to_be_focused()
+    decide(person.item("shop.list_orders"), "Allow once")
+    expect(person.cell(1).locator(".cm-content")).to_be_focused()
+    person.keyboard.type("!")
+    expect(person.cell(1).locator(".cm-content")).to_contain_text("!")

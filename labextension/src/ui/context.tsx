@@ -26,6 +26,14 @@ export interface ISiteLocks {
   lockOf(feature: FeatureName): IFeatureLock | null;
 }
 
+/** Finds a value that is not shown, and inserts a cell that shows it. */
+export interface IMissingValue {
+  /** The variable that has it, according to the code of a card's cell; `null` if none has. */
+  nameFor: (card: HTMLElement) => string | null;
+  /** Insert a cell with that name below the card's cell. Nothing is run. */
+  insert: (card: HTMLElement, name: string) => void;
+}
+
 /** The context of every view of requests. */
 export interface ICardContext extends ILanguage {
   model: IApprovalModel;
@@ -46,12 +54,16 @@ export interface ICardContext extends ILanguage {
   openPanel?: () => void;
   /** Move the focus on from a card that was decided. */
   leave?: (card: HTMLElement) => void;
+  /** Give the focus back to where the person was before they came to a card, or to the panel's list. */
+  restoreFocus?: (from: HTMLElement) => void;
+  /** Is told that a person answers here. */
+  answered?: () => void;
   /** Open the form of a rule that is prefilled from a request; an application may have none. */
   makeRule?: (id: string, effect: 'allow' | 'deny') => void;
   /** Ask the server for the code of a cell with a person's edits. */
   proposeUpdate?: (id: string, source: string) => Promise<ICellUpdate>;
-  /** Insert a cell that shows the last value below the cell of a card. */
-  insertValue?: (card: HTMLElement) => void;
+  /** Where the value of a call of this tool is, if the output below its cell is missing. */
+  missingValueOf?: (tool: string) => IMissingValue;
 }
 
 const Language = React.createContext<ILanguage>(languageOf(null));

@@ -477,7 +477,7 @@ interface IBatchSending {
 function useBatchSending(onFailure: (text: string) => void): IBatchSending {
   const trans = useTrans();
   const nameOf = useNameOf();
-  const { model } = useCardContext();
+  const { model, answered } = useCardContext();
   const [isBusy, setBusy] = React.useState(false);
   const [failures, setFailures] = React.useState<ReadonlyMap<string, string>>(
     new Map()
@@ -488,6 +488,7 @@ function useBatchSending(onFailure: (text: string) => void): IBatchSending {
   const send = (shown: readonly IApproval[], answer: PersonalAnswer): void => {
     setBusy(true);
     setFailures(new Map());
+    answered?.();
     model
       .decideAll(shown, answer)
       .then(answers => {

@@ -24,6 +24,8 @@ export interface IPendingListProps {
   wanted: string | null;
   /** Whether that request is opened if it is a row of a table. */
   isOpened: boolean;
+  /** Is told that nothing waits any more. */
+  onEmptied?: (list: HTMLElement) => void;
 }
 
 export function PendingList(props: IPendingListProps): JSX.Element {
@@ -38,6 +40,13 @@ export function PendingList(props: IPendingListProps): JSX.Element {
   const groups = useGroups(useLingering(section, pending));
   const { shown, more } = firstItems(groups, limit, wanted);
   useFocusInList(section);
+  const isEmpty = pending.length === 0;
+  const { onEmptied } = props;
+  React.useLayoutEffect(() => {
+    if (isEmpty && section.current) {
+      onEmptied?.(section.current);
+    }
+  }, [isEmpty, onEmptied]);
 
   return (
     <section

@@ -14,8 +14,14 @@ import { PendingList } from './PendingList';
 
 /** Shows the list, and finds the cards in it. */
 export class PendingSection extends ReactWidget {
-  constructor(private readonly _context: ICardContext) {
+  constructor(context: ICardContext) {
     super();
+    this._context = {
+      ...context,
+      answered: () => {
+        this._isAnswered = true;
+      }
+    };
   }
 
   /** The card after the focused one, or before it. */
@@ -77,7 +83,11 @@ export class PendingSection extends ReactWidget {
     return (
       <OpenForms.Provider value={this._forms}>
         <CardProvider value={this._context}>
-          <PendingList wanted={this._wanted} isOpened={this._isOpened} />
+          <PendingList
+            wanted={this._wanted}
+            isOpened={this._isOpened}
+            onEmptied={this._onEmptied}
+          />
           <Drawn
             onDrawn={() => {
               this._keep(awaited);
@@ -104,7 +114,21 @@ export class PendingSection extends ReactWidget {
     this._awaited = this._awaited.filter(each => !kept.includes(each));
   }
 
+  /** After the person's own answer to the last request, the person goes back to where they came from. */
+  private readonly _onEmptied = (list: HTMLElement): void => {
+    const focused = document.activeElement;
+    if (
+      this._isAnswered &&
+      (focused === document.body || list.contains(focused))
+    ) {
+      this._context.restoreFocus?.(list);
+    }
+    this._isAnswered = false;
+  };
+
   private _awaited: PromiseDelegate<void>[] = [];
+  private readonly _context: ICardContext;
+  private _isAnswered = false;
   private readonly _forms = new Forms();
   /** Whether the wanted request is opened if it is a row. */
   private _isOpened = false;

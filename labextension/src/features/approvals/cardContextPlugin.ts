@@ -3,6 +3,8 @@ import type {
   JupyterFrontEndPlugin
 } from '@jupyterlab/application';
 import { IEditorServices } from '@jupyterlab/codeeditor';
+import { IConsoleTracker } from '@jupyterlab/console';
+import { INotebookTracker } from '@jupyterlab/notebook';
 import { IUserManager } from '@jupyterlab/services';
 import type { User } from '@jupyterlab/services';
 import { ITranslator } from '@jupyterlab/translation';
@@ -17,7 +19,8 @@ import {
 } from '../../internalTokens';
 import { languageOf } from '../../ui/text/language';
 import { reviewerNames } from '../../ui/text/reviewers';
-import { MAKE_RULE } from '../../internalTokens';
+import { MAKE_RULE } from '../../ui/commandIds';
+import { FocusRestorer } from './focusRestorer';
 
 /** Provides the context that every view of requests needs. */
 export const cardContextPlugin: JupyterFrontEndPlugin<ICardContext> = {
@@ -26,7 +29,14 @@ export const cardContextPlugin: JupyterFrontEndPlugin<ICardContext> = {
   autoStart: true,
   provides: ICardContext,
   requires: [IApprovalModel, IOrigins, IUserManager, IAgentBoxClient],
-  optional: [IQuestionsModel, IEditorServices, ITranslator, IRulesModel],
+  optional: [
+    IQuestionsModel,
+    IEditorServices,
+    ITranslator,
+    IRulesModel,
+    INotebookTracker,
+    IConsoleTracker
+  ],
   activate: (
     app: JupyterFrontEnd,
     model: IApprovalModel,
@@ -36,7 +46,9 @@ export const cardContextPlugin: JupyterFrontEndPlugin<ICardContext> = {
     questions: IQuestionsModel | null,
     services: IEditorServices | null,
     translator: ITranslator | null,
-    locks: IRulesModel | null
+    locks: IRulesModel | null,
+    notebooks: INotebookTracker | null,
+    consoles: IConsoleTracker | null
   ): ICardContext => {
     const language = languageOf(translator);
     const nameOf = reviewerNames(user, language.trans);
@@ -44,6 +56,7 @@ export const cardContextPlugin: JupyterFrontEndPlugin<ICardContext> = {
     const makeRule: ICardContext['makeRule'] = (requestId, effect) => {
       void app.commands.execute(MAKE_RULE, { requestId, effect });
     };
+    const restorer = new FocusRestorer(notebooks, consoles);
     return {
       ...language,
       model,
@@ -53,6 +66,7 @@ export const cardContextPlugin: JupyterFrontEndPlugin<ICardContext> = {
       locks,
       editors,
       makeRule,
+      restoreFocus: restorer.leave.bind(restorer),
       proposeUpdate: client.proposeUpdate.bind(client)
     };
   }

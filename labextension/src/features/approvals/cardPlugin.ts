@@ -2,15 +2,14 @@ import type {
   JupyterFrontEnd,
   JupyterFrontEndPlugin
 } from '@jupyterlab/application';
-import { IConsoleTracker } from '@jupyterlab/console';
 import { INotebookTracker } from '@jupyterlab/notebook';
 import { IRenderMimeRegistry } from '@jupyterlab/rendermime';
 
 import { IApprovalPanel, ICardContext } from '../../internalTokens';
 import { cardRendererFactory } from '../../ui/card/CardRenderer';
-import { FocusRestorer } from './focusRestorer';
 import { Follower } from './follower';
-import { insertBelow } from './insertBelow';
+import { insertBelow, sourceOf } from './insertBelow';
+import { valueOf } from './valueOf';
 
 /** Shows the card of a request in an output. */
 export const cardPlugin: JupyterFrontEndPlugin<void> = {
@@ -18,26 +17,27 @@ export const cardPlugin: JupyterFrontEndPlugin<void> = {
   description: 'Shows approval requests in outputs.',
   autoStart: true,
   requires: [IRenderMimeRegistry, ICardContext],
-  optional: [IApprovalPanel, INotebookTracker, IConsoleTracker],
+  optional: [IApprovalPanel, INotebookTracker],
   activate: (
     _: JupyterFrontEnd,
     rendermime: IRenderMimeRegistry,
     base: ICardContext,
     panel: IApprovalPanel | null,
-    notebooks: INotebookTracker | null,
-    consoles: IConsoleTracker | null
+    notebooks: INotebookTracker | null
   ): void => {
     const openInPanel = panel?.focusRequest.bind(panel);
     const openTogether = panel?.focusTogether.bind(panel);
-    const restorer = new FocusRestorer(notebooks, consoles);
     const follower = new Follower();
     const leave = (card: HTMLElement): void => {
-      restorer.leave(card);
+      base.restoreFocus?.(card);
       follower.follow(card);
     };
-    const insertValue = (card: HTMLElement): void => {
-      insertBelow(notebooks, card, '_');
-    };
+    const missingValueOf: ICardContext['missingValueOf'] = tool => ({
+      nameFor: card => valueOf(sourceOf(notebooks, card), tool),
+      insert: (card, name) => {
+        insertBelow(notebooks, card, name);
+      }
+    });
     const openPanel = panel?.show.bind(panel);
     const context = {
       ...base,
@@ -45,7 +45,7 @@ export const cardPlugin: JupyterFrontEndPlugin<void> = {
       openTogether,
       openPanel,
       leave,
-      insertValue
+      missingValueOf
     };
     const { factory, rank } = cardRendererFactory(context);
     rendermime.addFactory(factory, rank);

@@ -1,8 +1,9 @@
 /**
- * Restores a notebook's active cell and the focus after a person has answered at a card.
+ * Restores a notebook's active cell and the focus after a person has answered at a card, or in the list of the panel.
  *
  * A click on a card, or a key that moves the focus to it, makes the cell above it the active one. Left like that, the
- * Shift+Enter that follows a decision would run the cell with the tool call again, and not the cell after it.
+ * Shift+Enter that follows a decision would run the cell with the tool call again, and not the cell after it. Left in the
+ * panel, it would run nothing.
  */
 import type { Cell } from '@jupyterlab/cells';
 import type { ConsolePanel } from '@jupyterlab/console';
@@ -17,6 +18,11 @@ import { CARD_LEFT } from '../../ui/card/cardLeft';
 
 /** A card of a request, or of an output that was blocked. */
 const CARD_IN_OUTPUT = '.jp-AgentBox-output .jp-AgentBox-card';
+
+const PANEL = '.jp-AgentBox-panel';
+
+/** The list of pending requests in the panel. */
+const LIST = '.jp-AgentBox-pending';
 
 /** The person's previous position. */
 interface IPlace {
@@ -34,12 +40,16 @@ export class FocusRestorer {
     // In the capture phase of the window all this is seen before the notebook acts on it.
     window.addEventListener('pointerdown', this._onPointerDown, true);
     window.addEventListener('focusin', this._onFocusIn, true);
+    window.addEventListener('focusout', this._onFocusOut, true);
     window.addEventListener('keydown', this._onKeyDown, true);
     window.addEventListener('keyup', this._onKeyUp, true);
     window.addEventListener(CARD_LEFT, this._onCardLeft);
   }
 
-  /** Leave a decided card, but not before the pressed key is released, which might repeat elsewhere. */
+  /**
+   * Leave a decided card, or the panel's list when nothing in it waits any more, but not before the pressed key is
+   * released, which might repeat elsewhere.
+   */
   leave(card: HTMLElement): void {
     if (this._heldKey === null) {
       this._restore(card);
@@ -56,7 +66,12 @@ export class FocusRestorer {
     }
     const place = this._place;
     const index = place?.notebook.widgets.indexOf(place.cell) ?? -1;
-    if (!place?.notebook.node.contains(card) || index === -1) {
+    const isList = card.matches(LIST);
+    if (
+      !place ||
+      index === -1 ||
+      !(isList ? place.notebook.isVisible : place.notebook.node.contains(card))
+    ) {
       return;
     }
     const { notebook, cell, mode } = place;
@@ -65,6 +80,14 @@ export class FocusRestorer {
     // An editor that is out of view would be scrolled to.
     notebook.mode = cell.inViewport ? mode : 'command';
     notebook.activate();
+    if (isList) {
+      if (notebook.mode === 'edit') {
+        // The notebook takes it for granted that the editor has the focus.
+        cell.editor?.focus();
+      }
+      // What was put out while the person looked at the panel may have moved everything.
+      void notebook.scrollToItem(index);
+    }
     if (card.contains(document.activeElement)) {
       // The card is under the active cell itself, in which the notebook leaves the focus where it is.
       cell.node.focus({ preventScroll: true });
@@ -74,6 +97,12 @@ export class FocusRestorer {
   /** Remember the position, unless the person came from another card: then it is already known. */
   private _come(node: EventTarget | null): void {
     if (!(node instanceof Element)) {
+      return;
+    }
+    const wasInside = this._isInside;
+    this._isInside = node.closest(`${CARD_IN_OUTPUT}, ${PANEL}`) !== null;
+    if (node.closest(PANEL)) {
+      this._place = wasInside ? this._place : this._currentPlace();
       return;
     }
     const notebook = this._notebooks?.find(panel =>
@@ -90,9 +119,34 @@ export class FocusRestorer {
     }
   }
 
+  /** Where the person is in the notebook that was used last. */
+  private _currentPlace(): IPlace | null {
+    const notebook = this._notebooks?.currentWidget?.content;
+    const cell = notebook?.activeCell;
+    if (!notebook || !cell) {
+      return null;
+    }
+    const hasFocus = notebook.node.contains(document.activeElement);
+    const mode =
+      !hasFocus && this._last?.cell === cell ? this._last.mode : notebook.mode;
+    return { notebook, cell, mode };
+  }
+
   private readonly _onPointerDown = (event: PointerEvent): void => {
     this._isByKey = false;
     this._come(event.target);
+  };
+
+  /** When the focus leaves a notebook, this enters the command mode. */
+  private readonly _onFocusOut = (event: FocusEvent): void => {
+    const { target } = event;
+    const notebook = this._notebooks?.currentWidget?.content;
+    const cell = notebook?.activeCell;
+    if (notebook && cell && target instanceof Element) {
+      if (notebook.node.contains(target) && !target.closest(CARD_IN_OUTPUT)) {
+        this._last = { cell, mode: notebook.mode };
+      }
+    }
   };
 
   /**
@@ -103,7 +157,8 @@ export class FocusRestorer {
     const { target } = event;
     if (
       this._isByKey ||
-      (target instanceof Element && target.closest(CARD_IN_OUTPUT))
+      (target instanceof Element &&
+        target.closest(`${CARD_IN_OUTPUT}, ${PANEL}`))
     ) {
       this._come(target);
     }
@@ -136,6 +191,10 @@ export class FocusRestorer {
 
   private _heldKey: string | null = null;
   private _isByKey = false;
+  /** Whether the person is at a card or in the panel. */
+  private _isInside = false;
+  /** The active cell and the mode of the notebook that the focus left last. */
+  private _last: { cell: Cell; mode: NotebookMode } | null = null;
   private _left: HTMLElement | null = null;
   private _place: IPlace | null = null;
 }

@@ -1,9 +1,21 @@
 /**
- * Scrolls to what comes next under a cell in which a person has just answered.
+ * Leads to what comes next under a cell in which a person has just answered.
  *
  * Code that was allowed puts out what it puts out, and the next request of the same cell may come below the edge of the
  * window. Until the person does anything else, that request is brought into view; where none waits, the agent's answer is.
+ * After an answer by key, a request that comes soon gets the focus, too, so that each call of a loop takes one key; such a
+ * key that comes too early does not reach the notebook, in which it would mean something else.
  */
+import type { IDisposable } from '@lumino/disposable';
+
+import {
+  acceptEarlyLetter,
+  followDeed,
+  letterOf
+} from '../../ui/guarded/keyGuard';
+
+/** The letters that decide a request, or lead to another. */
+const LETTERS = ['A', 'E', 'R', 'J', 'K'];
 
 /** The elements that come next, in document order. */
 const WAITING = ".jp-AgentBox-output .jp-AgentBox-card[data-status='pending']";
@@ -12,13 +24,18 @@ const ANSWER = '.jp-AgentBox-message.jp-mod-final';
 /** The events of a person who scrolls or navigates themselves. */
 const OTHER_DEEDS = ['pointerdown', 'wheel', 'keydown', 'touchstart'] as const;
 
+/** Milliseconds after an answer by key in which the next request gets the focus. */
+const SOON = 5000;
+/** Milliseconds after it in which a letter for the next request is kept from the notebook. */
+const EARLY = 1500;
+
 /** Follows one cell at a time. It lives as long as the page. */
 export class Follower {
   constructor() {
     OTHER_DEEDS.forEach(deed => {
-      window.addEventListener(deed, this._stop, {
+      window.addEventListener(deed, this._onDeed, {
         capture: true,
-        passive: true
+        passive: deed !== 'keydown'
       });
     });
   }
@@ -26,29 +43,91 @@ export class Follower {
   /** Follow what appears under the cell of a card that was answered. */
   follow(card: HTMLElement): void {
     this._stop();
+    this._answeredAt = this._isByKey ? performance.now() : -Infinity;
     const cell = card.closest<HTMLElement>('.jp-Cell');
     if (!cell || typeof ResizeObserver === 'undefined') {
       return;
     }
+    this._cell = cell;
+    this._followDeed();
     this._observer = new ResizeObserver(() => {
-      reveal(cell);
+      const next = reveal(cell);
+      const isSoon = this._sinceAnswer < SOON;
+      if (next?.matches(WAITING) && isSoon && isCommandMode()) {
+        next.focus({ preventScroll: true });
+      }
     });
     this._observer.observe(cell);
   }
 
-  private readonly _stop = (): void => {
-    this._observer?.disconnect();
-    this._observer = null;
+  private readonly _onDeed = (event: Event): void => {
+    if (event instanceof KeyboardEvent && this._isTooEarly(event)) {
+      event.preventDefault();
+      event.stopImmediatePropagation();
+      acceptEarlyLetter();
+      this._followDeed();
+      return;
+    }
+    this._isByKey = event instanceof KeyboardEvent;
+    this._stop();
   };
 
+  /** Whether a key is meant for a request that has not come yet. */
+  private _isTooEarly(event: KeyboardEvent): boolean {
+    return (
+      this._cell !== null &&
+      this._sinceAnswer < EARLY &&
+      LETTERS.includes(letterOf(event)) &&
+      isRunning(this._cell) &&
+      isCommandMode()
+    );
+  }
+
+  private get _sinceAnswer(): number {
+    return performance.now() - this._answeredAt;
+  }
+
+  /** Let the focus follow the key that was pressed. */
+  private _followDeed(): void {
+    this._following?.dispose();
+    this._following = followDeed();
+  }
+
+  private _stop(): void {
+    this._observer?.disconnect();
+    this._observer = null;
+    this._cell = null;
+    this._following?.dispose();
+    this._following = null;
+  }
+
+  private _answeredAt = -Infinity;
+  private _cell: HTMLElement | null = null;
+  private _following: IDisposable | null = null;
+  private _isByKey = false;
   private _observer: ResizeObserver | null = null;
 }
 
 /** Scroll to what comes next, or to its beginning if it is longer than the window. */
-function reveal(cell: HTMLElement): void {
+function reveal(cell: HTMLElement): HTMLElement | undefined {
   const next = [WAITING, ANSWER]
     .map(found => [...cell.querySelectorAll<HTMLElement>(found)].pop())
     .find(Boolean);
   const isLong = (next?.offsetHeight ?? 0) > window.innerHeight * 0.7;
   next?.scrollIntoView({ block: isLong ? 'start' : 'nearest' });
+  return next;
+}
+
+/** Whether a cell's code runs. */
+function isRunning(cell: HTMLElement): boolean {
+  return /\*/.test(cell.querySelector('.jp-InputPrompt')?.textContent ?? '');
+}
+
+/** Whether the focus is in a notebook, where nothing is typed and no card has it. */
+function isCommandMode(): boolean {
+  const { activeElement } = document;
+  return Boolean(
+    activeElement?.closest('.jp-Notebook.jp-mod-commandMode') &&
+    !activeElement.closest('.jp-AgentBox-card')
+  );
 }

@@ -14,7 +14,7 @@ import { IAgentBoxPanel } from '../../tokens';
 import { Section } from '../../ui/components/Section';
 import { LanguageProvider } from '../../ui/context';
 import { languageOf } from '../../ui/text/language';
-import { MAKE_RULE } from '../../internalTokens';
+import { MAKE_RULE } from '../../ui/commandIds';
 import { RuleProblemNotifier } from './problemNotifier';
 import { RuleList } from './RuleList';
 

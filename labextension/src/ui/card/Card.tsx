@@ -4,6 +4,7 @@
 import React from 'react';
 
 import { useNameOf, useTrans } from '../context';
+import type { IMissingValue } from '../context';
 import { describeIsolation } from '../text/isolation';
 import type { IApproval } from '../../api/protocol';
 import { isChange, isCodeRun, qualifiedName } from '../../api/protocol';
@@ -38,7 +39,7 @@ export interface ICardProps {
   now: () => number;
   onDecide: (shown: IApproval, answer: PersonalAnswer) => Promise<void>;
   /** Inserts a cell that shows the value of a call whose cell has no output here. */
-  onInsertValue?: (card: HTMLElement) => void;
+  missingValue?: IMissingValue;
   /** Offers to update the code of the cell; without it, there is no offer. */
   cellUpdate?: React.ReactNode;
   /** Extends the request's waiting time; returns whether it did. */
@@ -104,7 +105,7 @@ export function Card(props: ICardProps): JSX.Element {
       ) : (
         <>
           <Final {...props} />
-          <MissingValue root={root} onInsert={props.onInsertValue} />
+          <MissingValue root={root} missing={props.missingValue} />
         </>
       )}
       <div role="alert">
@@ -329,31 +330,46 @@ function MakeRule({ approval, onMakeRule }: ICardProps): JSX.Element | null {
 
 interface IMissingValueProps {
   root: React.RefObject<HTMLElement>;
-  onInsert?: (card: HTMLElement) => void;
+  missing: IMissingValue | undefined;
 }
 
 /** Says where the value is if it is not below the cell. */
 function MissingValue(props: IMissingValueProps): JSX.Element | null {
   const trans = useTrans();
-  const { root, onInsert } = props;
+  const { root, missing } = props;
   const [isDone, setDone] = React.useState(false);
-  if (!onInsert || isDone) {
+  const [name, setName] = React.useState<string | null>(null);
+  React.useEffect(() => {
+    setName((root.current && missing?.nameFor(root.current)) ?? null);
+  }, [missing, root]);
+  if (!missing || isDone) {
     return null;
   }
+  const where =
+    name === null
+      ? trans.__('Which variable has its value depends on the code.')
+      : name === '_'
+        ? trans.__(
+            'Its value is in the variable “_” until another cell has one.'
+          )
+        : trans.__('Its value is in the variable “%1”.', name);
   return (
     <p className="jp-AgentBox-note">
       {trans.__(
-        'This page was loaded while the cell ran, so the output of the cell is not shown here. Its value is in the variable “_” until another cell has one.'
+        'This page was loaded while the cell ran, so the output of the cell is not shown here.'
       )}{' '}
-      <LinkButton
-        label={trans.__('Insert a cell with “_”')}
-        onClick={() => {
-          if (root.current) {
-            onInsert(root.current);
-            setDone(true);
-          }
-        }}
-      />
+      {where}{' '}
+      {name === null ? null : (
+        <LinkButton
+          label={trans.__('Insert a cell with “%1”', name)}
+          onClick={() => {
+            if (root.current) {
+              missing.insert(root.current, name);
+              setDone(true);
+            }
+          }}
+        />
+      )}
     </p>
   );
 }

@@ -75,6 +75,12 @@ function OneRequest(props: IRequestCardProps): JSX.Element {
   const show = (): void => {
     void model.load(requestId);
   };
+  const { missingValueOf } = context;
+  const tool = approval?.call.tool ?? '';
+  const missingValue = React.useMemo(
+    () => missingValueOf?.(tool),
+    [missingValueOf, tool]
+  );
   if (approval?.status === 'pending' && approval.call.omitted) {
     return <LongRequest approval={approval} onShow={show} />;
   }
@@ -87,11 +93,14 @@ function OneRequest(props: IRequestCardProps): JSX.Element {
           approval.call.notebook_path === null && !origins.isOpen(approval)
         }
         now={() => model.now()}
-        onDecide={(shown, answer) => model.decide(shown, answer)}
+        onDecide={(shown, answer) => {
+          context.answered?.();
+          return model.decide(shown, answer);
+        }}
         present={() => model.get(requestId).approval}
-        onInsertValue={
+        missingValue={
           props.isUnderCell && isValueMissing(approval)
-            ? context.insertValue
+            ? missingValue
             : undefined
         }
         cellUpdate={

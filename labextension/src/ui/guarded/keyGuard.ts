@@ -102,6 +102,16 @@ export async function withFocusToFollow<T>(move: () => Promise<T>): Promise<T> {
   }
 }
 
+/** Let the focus follow the person's latest action, until the result is disposed. */
+export function followDeed(): IDisposable {
+  return lastDeed.follow();
+}
+
+/** Note that the last key was not typing, but a letter for a card that has not come yet. */
+export function acceptEarlyLetter(): void {
+  lastDeed.accept(false);
+}
+
 /** Watches the focus and the keys of one card. */
 export class KeyGuard {
   /** Watch a card until the result is disposed; call back when letters start or stop counting. */
