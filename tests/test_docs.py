@@ -118,6 +118,15 @@ def test_every_configuration_key_is_in_the_reference() -> None:
     assert [key for key in sorted(keys) if f"`{key}`" not in REFERENCE["configuration"]] == []
 
 
+@pytest.mark.parametrize("path", sorted((ROOT / "labextension" / "schema").glob("*.json")), ids=lambda path: path.stem)
+def test_settings_begin_with_the_name_that_people_search_for_and_say_what_they_are_about(path: Path) -> None:
+    schema = json.loads(path.read_text("utf-8"))
+    assert schema["title"].startswith("AgentBox: ")
+    assert f"*{schema['title']}*" in REFERENCE["settings"]
+    assert "MCP" in schema["description"]
+    assert "agent" in schema["description"]
+
+
 def test_every_setting_of_the_lab_extension_is_in_the_reference() -> None:
     assert [key for key in sorted(settings_keys()) if f"`{key}`" not in REFERENCE["settings"]] == []
 

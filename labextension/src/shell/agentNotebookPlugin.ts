@@ -10,6 +10,7 @@ import { IRulesModel } from '../internalTokens';
 import { languageOf } from '../ui/text/language';
 import { lockText } from '../ui/text/locks';
 import { addAgentNotebookCommand, NEW_AGENT_NOTEBOOK } from './agentNotebook';
+import { PALETTE_CATEGORY } from './palette';
 
 /** Adds a command, and a card in the launcher, for notebooks that begin with a `%%agent` cell. */
 export const agentNotebookPlugin: JupyterFrontEndPlugin<void> = {
@@ -44,7 +45,7 @@ export const agentNotebookPlugin: JupyterFrontEndPlugin<void> = {
     palette?.addItem({
       command: NEW_AGENT_NOTEBOOK,
       args: { isPalette: true },
-      category: trans.__('Agent')
+      category: PALETTE_CATEGORY
     });
   }
 };

@@ -7,6 +7,7 @@ import { ITranslator } from '@jupyterlab/translation';
 
 import { languageOf } from '../ui/text/language';
 import { addCommands } from './commands';
+import { PALETTE_CATEGORY } from './palette';
 import {
   IApprovalModel,
   IApprovalPanel,
@@ -59,7 +60,7 @@ export const commandsPlugin: JupyterFrontEndPlugin<void> = {
       trans
     });
     for (const command of commands) {
-      palette?.addItem({ command, category: trans.__('Approval requests') });
+      palette?.addItem({ command, category: PALETTE_CATEGORY });
     }
   }
 };

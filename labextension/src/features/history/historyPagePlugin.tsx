@@ -10,6 +10,7 @@ import React from 'react';
 
 import { IAgentBoxClient, ICardContext } from '../../internalTokens';
 import { AuditLogModel } from '../../model/auditLog';
+import { PALETTE_CATEGORY } from '../../shell/palette';
 import { CardProvider } from '../../ui/context';
 import { approvalIcon } from '../../ui/icons';
 import { searchedReviewer } from '../../ui/text/reviewers';
@@ -49,7 +50,7 @@ export const historyPagePlugin: JupyterFrontEndPlugin<void> = {
     });
     palette?.addItem({
       command: OPEN_HISTORY,
-      category: trans.__('Approval requests')
+      category: PALETTE_CATEGORY
     });
   }
 };

@@ -7,6 +7,7 @@ import { ITranslator } from '@jupyterlab/translation';
 
 import { ICodeInserter } from '../../internalTokens';
 import { describeFailure } from './codeInserter';
+import { PALETTE_CATEGORY } from '../../shell/palette';
 import { languageOf } from '../../ui/text/language';
 
 /** The id of the command. */
@@ -40,6 +41,6 @@ export const insertCommandPlugin: JupyterFrontEndPlugin<void> = {
         }
       }
     });
-    palette?.addItem({ command: INSERT_COMMAND, category: trans.__('Agent') });
+    palette?.addItem({ command: INSERT_COMMAND, category: PALETTE_CATEGORY });
   }
 };
