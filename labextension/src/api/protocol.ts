@@ -156,6 +156,10 @@ export interface IGrant extends IGrantUse {
 export interface IEvaluation {
   effect: 'allow' | 'ask' | 'deny';
   rule: string | null;
+  /** What the author of the rule wrote for people; not sent by older servers. */
+  reason?: string | null;
+  /** Whose rule it is; those of a session are written by nobody. Not sent by older servers. */
+  layer?: string | null;
   /** The grant that led to the effect. */
   grant?: IGrantUse | null;
   voided?: IVoidGrant | null;

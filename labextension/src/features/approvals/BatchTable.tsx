@@ -7,7 +7,7 @@ import React from 'react';
 import type { IApproval, IDecisionAnswer } from '../../api/protocol';
 import { qualifiedName } from '../../api/protocol';
 import { Countdown, OFFERED } from '../../ui/card/Countdown';
-import { RiskLine, Says } from '../../ui/card/ToolFacts';
+import { RiskLine, RuleSays, Says } from '../../ui/card/ToolFacts';
 import { explain } from '../../ui/card/useSending';
 import { LinkButton, VisibleText } from '../../ui/components/VisibleText';
 import { useCardContext, useNameOf, useTrans } from '../../ui/context';
@@ -188,7 +188,11 @@ interface IHeadProps {
 function Head({ approval, pending, titleId }: IHeadProps): JSX.Element {
   const trans = useTrans();
   const { origins } = useCardContext();
-  const { call } = approval;
+  const { call, evaluation } = approval;
+  // Where rules differ, each opened row has its own.
+  const hasOneReason = pending.every(
+    one => one.evaluation.reason === evaluation.reason
+  );
   return (
     <div className="jp-AgentBox-header">
       <div className="jp-AgentBox-headline">
@@ -204,6 +208,7 @@ function Head({ approval, pending, titleId }: IHeadProps): JSX.Element {
         <RiskLine approval={approval} />
       </div>
       <Says approval={approval} />
+      {hasOneReason ? <RuleSays approval={approval} /> : null}
       <div className="jp-AgentBox-origin">
         <span>{trans.__('From %1', origins.describe(approval))}</span>
         <span className="jp-AgentBox-isolation">

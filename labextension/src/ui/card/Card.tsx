@@ -24,7 +24,7 @@ import { OpenForms } from './forms';
 import { useKeptWaiting } from './useKeptWaiting';
 import { LookAlikes } from './LookAlikes';
 import { Outcome } from './Outcome';
-import { askedBy, Facts, Mark, RiskLine, Says } from './ToolFacts';
+import { askedBy, Facts, Mark, RiskLine, RuleSays, Says } from './ToolFacts';
 import { UnseenNote, UnseenReport, useUnseen } from '../components/Unseen';
 import { useSending } from './useSending';
 import { useTogetherLetter } from './together';
@@ -206,6 +206,7 @@ function Header(props: ICardProps & { titleId: string }): JSX.Element {
         <RiskLine approval={approval} />
       </div>
       <Says approval={approval} />
+      <RuleSays approval={approval} />
       <Mark approval={approval} />
       <LookAlikes found={call.look_alikes} />
       <Origin {...props} />

@@ -85,6 +85,18 @@ export function Says({ approval }: IRiskLineProps): JSX.Element | null {
   );
 }
 
+/** The words that the author of a rule has for the people whom the rule asks. */
+export function RuleSays({ approval }: IRiskLineProps): JSX.Element | null {
+  const trans = useTrans();
+  const { effect, reason, layer } = approval.evaluation;
+  const words = label(reason ?? '', MAX_SENTENCE);
+  return effect === 'ask' && layer !== 'session' && words ? (
+    <p className="jp-AgentBox-says">
+      <span>{trans.__('Rule’s words:')}</span> “<VisibleText text={words} />”
+    </p>
+  ) : null;
+}
+
 /** Says of a new or changed tool that nobody has reviewed it. */
 export function Mark({ approval }: IRiskLineProps): JSX.Element | null {
   const trans = useTrans();
@@ -268,7 +280,7 @@ function whyOf(
   trans: TranslationBundle
 ): string {
   const evaluation: IApproval['evaluation'] & IRulePlace = approval.evaluation;
-  const { effect, rule, file, line, grant } = evaluation;
+  const { effect, rule, file, line, grant, reason } = evaluation;
   if (grant) {
     const use = describeUse(grant, nameOf, trans);
     return effect === 'deny'
@@ -283,7 +295,10 @@ function whyOf(
     };
     // An older server does not say where its rules stand.
     const place = placeOf({ rule, file: file ?? null, line: line ?? null });
-    return place ? `${effects[effect]} (${place})` : effects[effect];
+    const why = place ? `${effects[effect]} (${place})` : effects[effect];
+    // Of a rejection, they are the reason, which has a line of its own.
+    const words = effect === 'deny' ? '' : label(reason ?? '', MAX_SENTENCE);
+    return words ? trans.__('%1 Its words: “%2”', why, words) : why;
   }
   return trans.__('No rule and no lasting answer covers this call.');
 }

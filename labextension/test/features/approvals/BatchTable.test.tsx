@@ -1,17 +1,18 @@
 import { nullTranslator } from '@jupyterlab/translation';
 import { Signal } from '@lumino/signaling';
-import { fireEvent, render, screen } from '@testing-library/react';
+import { cleanup, fireEvent, render, screen } from '@testing-library/react';
 import React from 'react';
 
 import { BatchTable } from '../../../src/features/approvals/BatchTable';
+import type { IApproval } from '../../../src/api/protocol';
 import { ApprovalModel } from '../../../src/model/approvals';
 import { CardProvider } from '../../../src/ui/context';
 import { approval, origins, source, trans } from '../../examples';
 
 const NOON = '2026-01-01T12:00:00Z';
 
-/** Show a table of requests that expire at these times, and return the ids of those that are extended. */
-function show(ends: (string | null)[]): string[] {
+/** Show a table of requests with these fields, and return the ids of those that are extended. */
+function showTable(fields: Partial<IApproval>[]): string[] {
   const extended: string[] = [];
   const model = new ApprovalModel(source());
   jest.spyOn(model, 'now').mockReturnValue(Date.parse(NOON));
@@ -25,8 +26,8 @@ function show(ends: (string | null)[]): string[] {
       value={{ model, origins, nameOf, translator: nullTranslator, trans }}
     >
       <BatchTable
-        approvals={ends.map((expires_at, index) =>
-          approval({ id: `a${index}`, expires_at })
+        approvals={fields.map((one, index) =>
+          approval({ id: `a${index}`, ...one })
         )}
         wanted={null}
         isOpened={false}
@@ -36,6 +37,11 @@ function show(ends: (string | null)[]): string[] {
   );
   Signal.clearData(model);
   return extended;
+}
+
+/** Show a table of requests that expire at these times, and return the ids of those that are extended. */
+function show(ends: (string | null)[]): string[] {
+  return showTable(ends.map(expires_at => ({ expires_at })));
 }
 
 test('a table says how long the first of its requests waits, and keeps waiting those that soon expire', async () => {
@@ -54,4 +60,15 @@ test('a table says how long the first of its requests waits, and keeps waiting t
 test('a table of requests that wait for ever shows no time', () => {
   show([null, null]);
   expect(screen.queryByRole('timer')).toBeNull();
+});
+
+test('a table quotes the reason of a rule that asks about all of its requests', () => {
+  const of = (reason: string): Partial<IApproval> => ({
+    evaluation: { effect: 'ask', rule: 'user: ask shop.*', reason }
+  });
+  showTable([of('ask Ada'), of('ask Ada')]);
+  expect(screen.getByText('Rule’s words:')).not.toBeNull();
+  cleanup();
+  showTable([of('ask Ada'), of('ask Bob')]);
+  expect(screen.queryByText('Rule’s words:')).toBeNull();
 });

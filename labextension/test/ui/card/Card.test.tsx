@@ -165,6 +165,23 @@ test('the first sentence of the description is shown as the server’s words, an
   expect(screen.getByText('Server’s description')).not.toBeNull();
 });
 
+test('the reason of a rule that asks is quoted in one line of text; one that nobody wrote is not', () => {
+  const words = (layer: string): string | undefined => {
+    const evaluation: IApproval['evaluation'] = {
+      effect: 'ask',
+      rule: `${layer}: ask shop.*`,
+      reason: 'ask <b>Ada</b>\nfirst \u202e',
+      layer
+    };
+    const { unmount } = render(card(approval({ evaluation })));
+    const said = screen.queryByText('Rule’s words:')?.parentElement;
+    unmount();
+    return said?.textContent;
+  };
+  expect(words('user')).toBe('Rule’s words: “ask <b>Ada</b> first \\u202e”');
+  expect(words('session')).toBeUndefined();
+});
+
 test('a description of one sentence is not said twice, unless the request is final', () => {
   const item = approval();
   item.tool.description = 'Delete an order.';

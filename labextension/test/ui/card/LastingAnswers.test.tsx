@@ -215,6 +215,11 @@ test.each([
     'Rule “user: ask shop.*” asks for approval. (/r.json:3)'
   ],
   [
+    { effect: 'ask', rule: 'user: ask shop.*', reason: 'ask\nAda \u202e' },
+    'Why you were asked',
+    'Rule “user: ask shop.*” asks for approval. Its words: “ask Ada \\u202e”'
+  ],
+  [
     { effect: 'allow', rule: 'site: allow shop.*', file: '/s.json', line: 9 },
     'Why you were not asked',
     'Rule “site: allow shop.*” allows this call. (/s.json:9)'
