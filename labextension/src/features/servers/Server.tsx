@@ -119,7 +119,7 @@ export function Server(props: IServerProps): JSX.Element {
       {server.state === 'needs_trust' ? (
         <p className="jp-AgentBox-serverFacts">
           {trans.__(
-            '%1 shows what it would start. Nothing of it runs before you allow it.',
+            '%1 shows what it would start. Nothing of it runs before you trust it.',
             trans.__('Review…')
           )}
         </p>

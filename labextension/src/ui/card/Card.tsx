@@ -9,6 +9,7 @@ import { describeIsolation } from '../text/isolation';
 import type { IApproval } from '../../api/protocol';
 import { isChange, isCodeRun, qualifiedName } from '../../api/protocol';
 import { describeRisk } from '../text/risk';
+import { allowLabel } from '../text/projectTrust';
 import { summarize } from '../text/summary';
 import type { PersonalAnswer } from '../../internalTokens';
 import { label } from '../text/visibleText';
@@ -147,7 +148,7 @@ function Pending(props: ICardProps & { sending: ISending }): JSX.Element {
         />
       </UnseenReport.Provider>
       <Facts approval={approval} isSaid={true} />
-      <Guarded elsewhere={elsewhere}>
+      <Guarded elsewhere={elsewhere} allowLabel={allowLabel(approval, trans)}>
         <TogetherLetter />
         <UnseenNote unseen={unseen} />
         <div ref={form}>

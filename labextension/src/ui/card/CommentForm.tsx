@@ -11,6 +11,8 @@ import type { IComment } from './forms';
 
 export interface ICommentFormProps {
   comment: IComment;
+  /** What the button that allows says. */
+  allowLabel: string;
   isGrave: boolean;
   /** Whether the field takes the focus when it appears; not if the form reappears by itself. */
   isFocused: boolean;
@@ -67,7 +69,7 @@ export function CommentForm(props: ICommentFormProps): JSX.Element {
       <div className="jp-AgentBox-buttons">
         <DecisionButton
           kind={props.isGrave ? 'caution' : 'allow'}
-          label={trans.__('Allow once')}
+          label={props.allowLabel}
           describedBy={props.describedBy}
           isBusy={props.isBusy}
           onActivate={props.onAllow}

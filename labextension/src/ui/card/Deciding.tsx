@@ -12,11 +12,11 @@ import { OpenForms } from './forms';
 import type { IComment, IForm } from './forms';
 import { openDraft } from '../form/draft';
 import type { IDraft } from '../form/draft';
-import { qualifiedName } from '../../api/protocol';
 import type { IApproval, IGrantTerms } from '../../api/protocol';
 import { DecisionButton } from '../guarded/DecisionButton';
 import { describeRisk, isGrave } from '../text/risk';
 import { LockedButton, useWhyLocked } from '../locks';
+import { allowLabel, projectFile } from '../text/projectTrust';
 import { label } from '../text/visibleText';
 import { LastingAnswers, LastingToggle } from './LastingAnswers';
 import type { LastingKind } from '../text/lasting';
@@ -99,6 +99,7 @@ export function Deciding(props: IDecidingProps): JSX.Element {
       <CommentForm
         {...base}
         comment={comment}
+        allowLabel={allowLabel(approval, trans)}
         isGrave={isGrave(describeRisk(approval, trans).risk)}
         isFocused={!isKept}
         onChange={setComment}
@@ -177,15 +178,6 @@ interface IChoicesProps {
   onReject: () => void;
 }
 
-/** The file of a project whose server needs trust; empty for other requests. */
-function projectFile({ call }: IApproval): string {
-  const file = call.arguments['file'];
-  return qualifiedName(call) === 'agentbox.register_mcp_server' &&
-    typeof file === 'string'
-    ? file
-    : '';
-}
-
 function Choices(props: IChoicesProps): JSX.Element {
   const trans = useTrans();
   const { describedBy, isBusy, closed } = props;
@@ -209,7 +201,7 @@ function Choices(props: IChoicesProps): JSX.Element {
             {...base}
             kind={props.isGrave ? 'caution' : 'allow'}
             letter="A"
-            label={trans.__('Allow once')}
+            label={allowLabel(props.approval, trans)}
             isFocused={closed === 'comment'}
             onActivate={props.onAllow}
           />

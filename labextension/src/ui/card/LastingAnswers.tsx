@@ -15,6 +15,7 @@ import { LastingForm } from './LastingForm';
 import { describeRisk, isGrave } from '../text/risk';
 import { isNeverGranted, lastingAnswers } from '../text/lasting';
 import type { LastingKind } from '../text/lasting';
+import { projectFile } from '../text/projectTrust';
 
 export interface ILastingToggleProps {
   kind: LastingKind;
@@ -171,7 +172,11 @@ export function LastingAnswers(props: ILastingAnswersProps): JSX.Element {
       {kind === 'allow' ? (
         <DecisionButton
           kind="neutral"
-          label={trans.__('Allow once with a comment…')}
+          label={
+            projectFile(approval)
+              ? trans.__('Trust with a comment…')
+              : trans.__('Allow once with a comment…')
+          }
           onActivate={props.onComment}
         />
       ) : null}
@@ -193,6 +198,11 @@ function noteOf(
   { approval, kind, hasUnseen }: ILastingAnswersProps,
   trans: ReturnType<typeof useTrans>
 ): string {
+  if (kind === 'allow' && projectFile(approval)) {
+    return trans.__(
+      'Trust lasts until you press “Stop trusting”, or the server’s entry changes.'
+    );
+  }
   if (kind === 'allow' && isNeverGranted(approval)) {
     return trans.__('This is asked about each time: no answer to it can last.');
   }

@@ -79,6 +79,8 @@ GuardedCard.displayName = 'GuardedCard';
 export interface IGuardedProps {
   /** Leads to a place where the buttons work; without it, there is no other. */
   elsewhere?: { label: string; open: () => void };
+  /** What the button with the letter A says, for the help; by default, “Allow once”. */
+  allowLabel?: string;
   children: React.ReactNode;
 }
 
@@ -126,7 +128,7 @@ export function Guarded(props: IGuardedProps): JSX.Element {
           <p className="jp-AgentBox-warning">{explain(refusal, trans)}</p>
         ) : null}
       </div>
-      <KeyHelp />
+      <KeyHelp allowLabel={props.allowLabel} />
       {isCovered ? link : null}
     </>
   );

@@ -159,11 +159,11 @@ function step(card: HTMLElement | null, by: 1 | -1): void {
 }
 
 /** The active letters of the card with their actions: in a form, those of the card's buttons are inactive. */
-export function KeyHelp(): JSX.Element | null {
+export function KeyHelp(props: { allowLabel?: string }): JSX.Element | null {
   const trans = useTrans();
   const { help } = React.useContext(CardKeys);
   const rows: [string, string][] = [
-    ['A', trans.__('Allow once')],
+    ['A', props.allowLabel ?? trans.__('Allow once')],
     ['E', trans.__('Edit')],
     ['R', trans.__('Reject')],
     ['J', trans.__('Next request')],

@@ -12,6 +12,7 @@ import { Forms, OpenForms } from '../../../src/ui/card/forms';
 import type { IJsonObject } from '../../../src/api/json';
 import type { IApproval, IHubReview } from '../../../src/api/protocol';
 import { allowed, approval } from '../../examples';
+import { byPerson } from '../../person';
 
 function card(item: IApproval, onLeave?: () => void): JSX.Element {
   return (
@@ -33,6 +34,26 @@ test('a pending request has three buttons with these names, two with an arrow be
   show(approval());
   const names = screen.getAllByRole('button').map(button => button.textContent);
   expect(names).toEqual(['Allow once', '▾', 'Edit', 'Reject', '▾']);
+});
+
+test('trusting a server of the project, which lasts, is not called allowing once', () => {
+  const item = approval();
+  item.call.server = 'agentbox';
+  item.call.tool = 'register_mcp_server';
+  item.call.arguments = { name: 'db', file: '/work/.mcp.json' };
+  show(item);
+  const trust = screen.getByRole('button', { name: 'Trust and start' });
+  byPerson(
+    screen.getByRole('group', { name: /^Approval request/ }),
+    new KeyboardEvent('keydown', { key: '?', bubbles: true })
+  );
+  const help = document.querySelector('.jp-AgentBox-keys');
+  expect(help?.textContent).toContain('ATrust and start');
+  fireEvent.click(screen.getByRole('button', { name: /^Let it run/ }));
+  expect(screen.getByText(/^Trust lasts until/)).not.toBeNull();
+  expect(screen.getByText('Trust with a comment…')).not.toBeNull();
+  expect(trust.isConnected).toBe(true);
+  expect(document.body.textContent).not.toContain('Allow once');
 });
 
 test('a final request has none of them', () => {
