@@ -108,13 +108,15 @@ export function useCardKeys(
     }
     if (letter === '?') {
       setHelp(help ? null : [...bound.keys()]);
+      guard.pass(native);
     } else if (!press && guard.isMeant) {
       guard.accept();
       step(root.current, STEPS[letter] ?? 1);
+      guard.pass(native);
     } else {
       refuse('focus');
+      guard.disturb(native);
     }
-    guard.disturb(native);
   };
   const bind = React.useCallback(
     (letter: string, press: Press, isStep = false) => {

@@ -180,6 +180,13 @@ export class KeyGuard {
     this._rest();
   }
 
+  /** Note a letter that decides nothing, after which the next one need not wait if the focus is still here. */
+  pass(event: KeyboardEvent): void {
+    if (this._isLate) {
+      this.disturb(event); // it may be of what they were writing
+    }
+  }
+
   /** Note a letter that counted. */
   accept(): void {
     lastDeed.accept(this._isLate);

@@ -32,7 +32,8 @@ afterEach(() => {
 function Card(props: { name: string }): JSX.Element {
   const root = React.useRef<HTMLDivElement>(null);
   const { keys, onKeyDown } = useCardKeys(root, true, refuse);
-  React.useEffect(() => keys.bind('A', press), [keys]);
+  const { bind } = keys;
+  React.useEffect(() => bind('A', press), [bind]);
   return (
     <div
       ref={root}
@@ -204,7 +205,7 @@ describe('where the page is busy before the focus follows what a person did', ()
     expect(press).not.toHaveBeenCalled();
   });
 
-  test.each(['b', 'a', 'jb', 'kja'])(
+  test.each(['b', 'a', '?', 'jb', 'kja'])(
     'they do not if what the person writes comes just after it, such as “%s”',
     async text => {
       const first = show();
@@ -295,6 +296,23 @@ test('J and K go from card to card, and a letter right after them does not count
   type(card, 'a');
   expect(press).toHaveBeenCalledTimes(1);
 });
+
+test.each(['?', 'j', 'k'])(
+  'after %j, which leaves the focus on the card, a letter waits no longer than before',
+  key => {
+    render(<Card name="only" />);
+    const card = screen.getByRole('group');
+    goTo(card);
+    wait(GUARD_TIME - 1);
+    type(card, key);
+    wait(1);
+    type(card, 'a');
+    type(card, key);
+    type(card, 'a');
+    expect(press).toHaveBeenCalledTimes(2);
+    expect(refuse).not.toHaveBeenCalled();
+  }
+);
 
 test.each([
   ['a', 'KeyQ', 'A'],
