@@ -19,7 +19,7 @@ from . import runtime
 _WITHIN: Final = 3.0
 
 _HELP: Final = """\
-%agentbox                   whether a server answers, and which
+%agentbox                   the connection to the server, and how many requests wait
 %agentbox servers           the MCP servers
 %agentbox tools [server]    the tools of one server, or of all loaded ones
 %agentbox pending           this kernel's requests that wait for a person
@@ -122,7 +122,7 @@ def _show_pending(_arguments: Sequence[str]) -> str:
         )
         for entry in runtime.link().list_pending(within=_WITHIN)
     ]
-    return _table(rows) or "Nothing waits for a person."
+    return _table(rows) or "No requests are waiting for approval."
 
 
 def _show_help(_arguments: Sequence[str]) -> str:

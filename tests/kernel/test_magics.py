@@ -114,7 +114,7 @@ def test_pending_requests_are_a_table(tools: Any, server: ServerEnd, capsys: Out
     agentbox("pending")
 
     assert capsys.readouterr().out.splitlines() == [
-        "Nothing waits for a person.",
+        "No requests are waiting for approval.",
         "shop.add          since 12:00  expires 12:10  r1",
         "shop.<U+001B>[2J  since 12:01                 r2",
     ]
