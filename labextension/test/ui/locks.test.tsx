@@ -86,6 +86,7 @@ function decide(rules: RulesModel) {
     forget: jest.fn(),
     isBusy: false,
     failure: null,
+    typed: '',
     argumentError: null
   };
   render(

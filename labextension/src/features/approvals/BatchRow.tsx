@@ -31,7 +31,7 @@ export interface IBatchRowProps {
   onToggle: (id: string) => void;
   onExtend: (id: string) => void;
   onOpen: (id: string) => void;
-  onFailure: (id: string, text: string) => void;
+  onFailure: (id: string, text: string, typed: string) => void;
 }
 
 /** Rendered again only if its own properties changed, because a table may have a thousand rows. */
@@ -132,8 +132,8 @@ function Row(props: IBatchRowProps): JSX.Element {
             <RequestCard
               requestId={id}
               hasLink={true}
-              onFailure={text => {
-                props.onFailure(id, text);
+              onFailure={(text, typed) => {
+                props.onFailure(id, text, typed);
               }}
             />
           </div>

@@ -34,8 +34,8 @@ export interface IBatchTableProps {
   wanted: string | null;
   /** Whether that request is opened. */
   isOpened: boolean;
-  /** Is told why answers to requests that are over were not accepted. */
-  onFailure: (text: string) => void;
+  /** Is told why answers to requests that are over were not accepted, and what was typed for one. */
+  onFailure: (text: string, typed?: string) => void;
 }
 
 export function BatchTable(props: IBatchTableProps): JSX.Element {
@@ -474,12 +474,14 @@ interface IBatchSending {
   isBusy: boolean;
   /** Why the last answer to a request that is still pending was not accepted. */
   failures: ReadonlyMap<string, string>;
-  fail: (id: string, text: string) => void;
+  fail: (id: string, text: string, typed: string) => void;
   send: (shown: readonly IApproval[], answer: PersonalAnswer) => void;
 }
 
 /** Send one answer to many requests, and show beside a row why its answer was not accepted. */
-function useBatchSending(onFailure: (text: string) => void): IBatchSending {
+function useBatchSending(
+  onFailure: (text: string, typed?: string) => void
+): IBatchSending {
   const trans = useTrans();
   const nameOf = useNameOf();
   const { model, answered } = useCardContext();
@@ -487,8 +489,13 @@ function useBatchSending(onFailure: (text: string) => void): IBatchSending {
   const [failures, setFailures] = React.useState<ReadonlyMap<string, string>>(
     new Map()
   );
-  const fail = React.useCallback((id: string, text: string) => {
+  const latest = React.useRef(onFailure);
+  latest.current = onFailure;
+  const fail = React.useCallback((id: string, text: string, typed: string) => {
     setFailures(before => new Map([...before, [id, text]]));
+    if (typed) {
+      latest.current(text, typed); // the row has no place for it
+    }
   }, []);
   const send = (shown: readonly IApproval[], answer: PersonalAnswer): void => {
     setBusy(true);

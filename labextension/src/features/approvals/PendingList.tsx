@@ -9,6 +9,7 @@ import { qualifiedName } from '../../api/protocol';
 import { label } from '../../ui/text/visibleText';
 import { OpenForms } from '../../ui/card/forms';
 import { RequestCard } from '../../ui/card/RequestCard';
+import { TypedText } from '../../ui/card/TypedText';
 import { oldestFirst } from '../../model/entry';
 import { useSignal } from '../../ui/hooks/useSignal';
 import { LinkButton } from '../../ui/components/VisibleText';
@@ -34,7 +35,7 @@ export function PendingList(props: IPendingListProps): JSX.Element {
   const { model } = useCardContext();
   useSignal(model.changed);
   const [limit, setLimit] = React.useState(MAX_SHOWN);
-  const [notice, setNotice] = React.useState('');
+  const [notice, setNotice] = React.useState(NO_NOTICE);
   const { pending } = model;
   const section = React.useRef<HTMLElement>(null);
   const groups = useGroups(useLingering(section, pending));
@@ -57,9 +58,9 @@ export function PendingList(props: IPendingListProps): JSX.Element {
     >
       <ConnectionNote />
       <Notice
-        text={notice}
+        {...notice}
         onClose={() => {
-          setNotice('');
+          setNotice(NO_NOTICE);
         }}
       />
       {pending.length === 0 && model.connection === 'connected' ? (
@@ -72,7 +73,9 @@ export function PendingList(props: IPendingListProps): JSX.Element {
           items={items}
           wanted={wanted}
           isOpened={props.isOpened}
-          onFailure={setNotice}
+          onFailure={(text, typed = '') => {
+            setNotice({ text, typed });
+          }}
         />
       ))}
       {more > 0 ? (
@@ -129,22 +132,28 @@ function Empty(): JSX.Element {
   );
 }
 
+const NO_NOTICE = { text: '', typed: '' };
+
 interface INoticeProps {
   text: string;
+  typed: string;
   onClose: () => void;
 }
 
-/** Why an answer was not accepted, after its card has left the list. */
-function Notice({ text, onClose }: INoticeProps): JSX.Element {
+/** Why an answer was not accepted, and what was typed for it, after its card has left the list. */
+function Notice({ text, typed, onClose }: INoticeProps): JSX.Element {
   const trans = useTrans();
   return (
-    <div role="alert">
-      {text ? (
-        <p className="jp-AgentBox-error">
-          {text} <LinkButton label={trans.__('Close')} onClick={onClose} />
-        </p>
-      ) : null}
-    </div>
+    <>
+      <div role="alert">
+        {text ? (
+          <p className="jp-AgentBox-error">
+            {text} <LinkButton label={trans.__('Close')} onClick={onClose} />
+          </p>
+        ) : null}
+      </div>
+      <TypedText text={typed} />
+    </>
   );
 }
 
@@ -153,8 +162,8 @@ interface IGroupProps {
   items: readonly IPendingItem[];
   wanted: string | null;
   isOpened: boolean;
-  /** Is told of an answer that came too late, with the name of its request. */
-  onFailure: (text: string) => void;
+  /** Is told of an answer that came too late, with the name of its request, and of what was typed for it. */
+  onFailure: (text: string, typed?: string) => void;
 }
 
 function Group(props: IGroupProps): JSX.Element {
@@ -193,7 +202,7 @@ function Group(props: IGroupProps): JSX.Element {
 
 interface ISingleProps {
   approval: IApproval;
-  onFailure: (text: string) => void;
+  onFailure: (text: string, typed: string) => void;
 }
 
 function Single({ approval, onFailure }: ISingleProps): JSX.Element {
@@ -202,10 +211,11 @@ function Single({ approval, onFailure }: ISingleProps): JSX.Element {
     <RequestCard
       requestId={approval.id}
       hasLink={true}
-      onFailure={text => {
+      onFailure={(text, typed) => {
         const { approval: present } = model.get(approval.id);
         if (present?.status !== 'pending') {
-          onFailure(`${label(qualifiedName(approval.call))}: ${text}`);
+          const name = label(qualifiedName(approval.call));
+          onFailure(`${name}: ${text}`, typed);
         }
       }}
     />

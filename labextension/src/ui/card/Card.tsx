@@ -27,6 +27,7 @@ import { LookAlikes } from './LookAlikes';
 import { Outcome } from './Outcome';
 import { askedBy, Facts, Mark, RiskLine, RuleSays, Says } from './ToolFacts';
 import { UnseenNote, UnseenReport, useUnseen } from '../components/Unseen';
+import { TypedText } from './TypedText';
 import { useSending } from './useSending';
 import { useTogetherLetter } from './together';
 import { VoidedNote } from './VoidedNote';
@@ -60,8 +61,8 @@ export interface ICardProps {
   onLeave?: (card: HTMLElement) => void;
   /** The present request, even when the card is gone. */
   present?: () => IApproval | null;
-  /** Is told why an answer was not accepted, to show it where it outlives the card. */
-  onFailure?: (text: string) => void;
+  /** Is told why an answer was not accepted, and what was typed for nothing, to show them where they outlive the card. */
+  onFailure?: (text: string, typed: string) => void;
 }
 
 /** The component is the same in an output, a widget and the panel. */
@@ -114,6 +115,7 @@ export function Card(props: ICardProps): JSX.Element {
           <p className="jp-AgentBox-error">{sending.failure}</p>
         ) : null}
       </div>
+      <TypedText text={sending.typed} />
     </GuardedCard>
   );
 }

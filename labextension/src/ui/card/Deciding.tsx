@@ -8,7 +8,7 @@ import type { IJsonObject } from '../../api/json';
 import { codeOf, isOnlyCode } from '../code/findings';
 import { CodeForm } from '../form/CodeForm';
 import { CommentForm } from './CommentForm';
-import { OpenForms } from './forms';
+import { OpenForms, typedIn } from './forms';
 import type { IComment, IForm } from './forms';
 import { openDraft } from '../form/draft';
 import type { IDraft } from '../form/draft';
@@ -62,7 +62,10 @@ export function Deciding(props: IDecidingProps): JSX.Element {
   React.useEffect(() => {
     forms.set(approval.id, { mode, reason, draft, comment });
   }, [forms, approval.id, mode, reason, draft, comment]);
-  useInterruption(mode !== 'choose' && !isBusy, props.sending.interrupt);
+  useInterruption(mode !== 'choose' && !isBusy, () => {
+    const form = { mode, reason, draft, comment };
+    props.sending.interrupt(typedIn(form, isCode(approval)));
+  });
   const [isKept, setKept] = React.useState(kept !== undefined);
   const before = React.useRef<Mode>('choose');
   const open = (next: Mode): void => {

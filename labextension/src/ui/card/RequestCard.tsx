@@ -25,8 +25,8 @@ export interface IRequestCardProps {
   isUnderCell?: boolean;
   /** Is told of the request when nothing can change it any more. */
   onFinal?: (approval: IApproval) => void;
-  /** Is told why an answer was not accepted. */
-  onFailure?: (text: string) => void;
+  /** Is told why an answer was not accepted, and what was typed for nothing. */
+  onFailure?: (text: string, typed: string) => void;
 }
 
 /** Another request is another card: its buttons are not ready yet, and no form is open. */

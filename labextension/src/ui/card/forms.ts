@@ -4,6 +4,8 @@
  */
 import React from 'react';
 
+import { CODE } from '../code/findings';
+import { draftText } from '../form/draft';
 import type { IDraft } from '../form/draft';
 
 /** The open form of a card, and what was typed. */
@@ -18,6 +20,23 @@ export interface IForm {
 export interface IComment {
   text: string;
   isTold: boolean;
+}
+
+/** What a person typed in the open form, to copy; empty if that is nothing. */
+export function typedIn(form: IForm, isCode: boolean): string {
+  const { mode, reason, draft, comment } = form;
+  switch (mode) {
+    case 'choose':
+      return '';
+    case 'reject':
+      return reason.trim();
+    case 'comment':
+      return comment?.text.trim() ?? '';
+    case 'edit': {
+      const text = draft ? draftText(draft) : '';
+      return text && isCode ? String(draft?.values[CODE]) : text;
+    }
+  }
 }
 
 /** Forms by the ids of their requests. Each widget has its own: two views of a request are filled in separately. */

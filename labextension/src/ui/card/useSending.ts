@@ -29,12 +29,14 @@ interface IFailure {
 /** An answer in progress, and why the last one was not accepted. */
 export interface ISending {
   send: (answer: PersonalAnswer) => void;
-  /** Report if the request ended while a form was open. */
-  interrupt: () => void;
+  /** Report if the request ended while a form was open, in which a person had typed this. */
+  interrupt: (typed: string) => void;
   /** Clear the server's objection, which was about other arguments. */
   forget: () => void;
   isBusy: boolean;
   failure: string | null;
+  /** What was typed in a form that was open as the request ended. */
+  typed: string;
   argumentError: IArgumentError | null;
 }
 
@@ -43,7 +45,7 @@ export function useSending(
   approval: IApproval,
   onDecide: (shown: IApproval, answer: PersonalAnswer) => Promise<void>,
   present: () => IApproval | null,
-  onFailure?: (text: string) => void
+  onFailure?: (text: string, typed: string) => void
 ): ISending {
   const trans = useTrans();
   const nameOf = useNameOf();
@@ -51,17 +53,19 @@ export function useSending(
   const [failure, setFailure] = React.useState<IFailure | null>(null);
   /** The answer of which it is unknown whether the server accepted it. */
   const [unsure, setUnsure] = React.useState<PersonalAnswer | null>(null);
+  const [typed, setTyped] = React.useState('');
   const [argumentError, setArgumentError] =
     React.useState<IArgumentError | null>(null);
 
-  const fail = (text: string, isLate: boolean): void => {
+  const fail = (text: string, isLate: boolean, lost = ''): void => {
     setFailure({ text, isLate });
-    onFailure?.(text);
+    setTyped(lost);
+    onFailure?.(text, lost);
   };
-  const interrupt = (): void => {
+  const interrupt = (lost: string): void => {
     const text = interruption(present(), nameOf, trans);
     if (text) {
-      fail(text, true);
+      fail(text, true, lost);
     }
   };
   const send = (answer: PersonalAnswer): void => {
@@ -88,7 +92,15 @@ export function useSending(
   const forget = (): void => {
     setArgumentError(null);
   };
-  return { send, interrupt, forget, isBusy, failure: text, argumentError };
+  return {
+    send,
+    interrupt,
+    forget,
+    isBusy,
+    failure: text,
+    typed,
+    argumentError
+  };
 }
 
 /** Whether an answer arrived after the request had been decided or had ended. */
@@ -131,7 +143,7 @@ export function interruption(
       return trans.__('This request expired while you were answering.');
     case 'cancelled':
       return trans.__(
-        'The code withdrew this request while you were answering.'
+        'The cell was interrupted, or its code withdrew this request, while you were answering.'
       );
     case 'orphaned':
       return trans.__(

@@ -38,6 +38,14 @@ export function openDraft(values: IJsonObject, schema: IJsonObject): IDraft {
   };
 }
 
+/** The edited arguments as text, to copy; empty if they are as they were. */
+export function draftText({ mode, start, values, text }: IDraft): string {
+  if (mode === 'json') {
+    return text === stringify(start, 2) ? '' : text;
+  }
+  return isEqual(values, start) ? '' : stringify(values, 2);
+}
+
 /** Read a draft as arguments, or return why it is invalid. */
 export function draftArguments(
   draft: IDraft,

@@ -9,10 +9,14 @@ import React from 'react';
 
 import { Card } from '../../../src/ui/card/Card';
 import { Forms, OpenForms } from '../../../src/ui/card/forms';
+import type { IForm } from '../../../src/ui/card/forms';
 import type { IJsonObject } from '../../../src/api/json';
 import type { IApproval, IHubReview } from '../../../src/api/protocol';
 import { allowed, approval } from '../../examples';
 import { byPerson } from '../../person';
+
+/** What the request is by now, if it is not as the card shows it. */
+let present: IApproval | null = null;
 
 function card(item: IApproval, onLeave?: () => void): JSX.Element {
   return (
@@ -22,6 +26,7 @@ function card(item: IApproval, onLeave?: () => void): JSX.Element {
       now={() => Date.parse('2026-01-01T00:00:00Z')}
       onDecide={async () => undefined}
       onLeave={onLeave}
+      present={() => present ?? item}
     />
   );
 }
@@ -175,6 +180,59 @@ test('a request that ends by itself sends no key that is typed in its card to th
   });
   expect(node?.dataset.lmSuppressShortcuts).toBeUndefined();
 });
+
+test.each([
+  [
+    'a reason',
+    { mode: 'reject', reason: ' still open\n', draft: null },
+    'still open'
+  ],
+  ['nothing', { mode: 'reject', reason: ' ', draft: null }, undefined],
+  [
+    'a comment',
+    {
+      mode: 'comment',
+      reason: '',
+      draft: null,
+      comment: { text: 'mind the stock', isTold: true }
+    },
+    'mind the stock'
+  ],
+  [
+    'arguments',
+    {
+      mode: 'edit',
+      reason: '',
+      draft: {
+        mode: 'json',
+        start: { id: 1 },
+        values: { id: 1 },
+        text: '{"id": 2',
+        problem: null
+      }
+    },
+    '{"id": 2'
+  ]
+] as [string, IForm, string | undefined][])(
+  'when a cell is interrupted while somebody types %s, that can still be copied',
+  (_, form, typed) => {
+    const forms = new Forms();
+    const item = approval();
+    forms.set(item.id, form);
+    const within = (node: JSX.Element): JSX.Element => (
+      <OpenForms.Provider value={forms}>{node}</OpenForms.Provider>
+    );
+    const { rerender } = render(within(card(item)));
+    const ended: IApproval = { ...item, status: 'cancelled' };
+    present = ended;
+    rerender(within(card(ended)));
+    present = null;
+    expect(screen.getByRole('alert').textContent).toContain('interrupted');
+    const kept = screen.queryByLabelText<HTMLTextAreaElement>(/not sent/);
+    expect(kept?.value).toBe(typed);
+    expect(kept?.readOnly ?? true).toBe(true);
+  }
+);
 
 test('the first sentence of the description is shown as the server’s words, and the rest is a click away', () => {
   const item = approval();

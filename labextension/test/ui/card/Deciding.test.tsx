@@ -21,6 +21,7 @@ function deciding(): PersonalAnswer[] {
     forget: jest.fn(),
     isBusy: false,
     failure: null,
+    typed: '',
     argumentError: null
   };
   const guard = {

@@ -92,7 +92,7 @@ test('that a request ended while a form was open stays on its card', () => {
   const here = sending();
   here.show(approval({ status: 'expired' }));
   act(() => {
-    here.current.interrupt();
+    here.current.interrupt('');
   });
   expect(here.current.failure).toContain('expired while you were answering');
 });
@@ -102,7 +102,7 @@ const nameOf = ({ reviewer }: IReviewer): string => reviewer;
 test.each<[IApproval['status'], string | null]>([
   ['pending', null],
   ['expired', 'expired'],
-  ['cancelled', 'withdrew'],
+  ['cancelled', 'The cell was interrupted, or its code withdrew'],
   ['orphaned', 'kernel'],
   ['approved', 'decided by a rule while']
 ])('a form that closes by itself says why: %s', (status, word) => {
