@@ -48,6 +48,7 @@ def test_a_tool_is_tried_once_it_is_allowed_and_a_server_is_added_by_the_button_
     expect(form.get_by_label("Name", exact=True)).to_have_value("second")
     expect(program).to_have_value(SHOP["command"])
     expect(form.get_by_label("Arguments, one per line")).to_have_value("\n".join(SHOP["args"]))
+    expect(form.get_by_role("button", name="Preview")).to_have_css("text-align", "center")
     form.get_by_role("button", name="Preview").click()
     line = " ".join([SHOP["command"], *SHOP["args"]])
     add = form.get_by_role("button", name=f"Add and start: {line}")

@@ -10,7 +10,7 @@ import type { IAuditRecord } from '../api/protocol';
 
 /** A person's filter; an empty field matches any. */
 export interface IAuditFilter {
-  period: 'all' | 'today' | 'week';
+  period: 'all' | 'today' | 'yesterday' | 'week';
   result: keyof typeof RESULTS;
   tool: string;
   reviewer: string;
@@ -140,7 +140,7 @@ export class AuditLogModel {
     const { period, result, tool, reviewer, notebook, text } = this._filter;
     return {
       ...RESULTS[result],
-      since: this._since(period),
+      ...this._within(period),
       tool: tool && !/[*?[]/.test(tool) ? `*${tool}*` : tool,
       reviewer: this._searched(reviewer),
       notebook_path: notebook,
@@ -148,14 +148,23 @@ export class AuditLogModel {
     };
   }
 
-  private _since(period: IAuditFilter['period']): string {
-    if (period === 'all') {
-      return '';
+  private _within(period: IAuditFilter['period']): AuditQuery {
+    const midnight = (daysAgo: number): string => {
+      const day = this._now();
+      day.setHours(0, 0, 0, 0);
+      day.setDate(day.getDate() - daysAgo);
+      return day.toISOString();
+    };
+    switch (period) {
+      case 'all':
+        return {};
+      case 'today':
+        return { since: midnight(0) };
+      case 'yesterday':
+        return { since: midnight(1), until: midnight(0) };
+      case 'week':
+        return { since: midnight(6) };
     }
-    const day = this._now();
-    day.setHours(0, 0, 0, 0);
-    day.setDate(day.getDate() - (period === 'week' ? 6 : 0));
-    return day.toISOString();
   }
 
   private readonly _changed = new Signal<this, void>(this);

@@ -98,6 +98,19 @@ test('a reviewer is asked for by the name that the server knows', async () => {
   expect(server.asked[0].reviewer).toBe('the user ada');
 });
 
+test('yesterday ends where today begins', async () => {
+  const { server, log } = setUp(page(null), page(null));
+  await log.setFilter({ period: 'yesterday' });
+  await log.setFilter({ period: 'all' });
+
+  const [yesterday, all] = server.asked;
+  expect(yesterday).toMatchObject({
+    since: new Date(2026, 10, 21).toISOString(),
+    until: new Date(2026, 10, 22).toISOString()
+  });
+  expect([all.since, all.until]).toEqual([undefined, undefined]);
+});
+
 test('the answer to an earlier filter is not shown', async () => {
   let answer: (page: IAuditPage) => void = () => undefined;
   const late = new Promise<IAuditPage>(resolve => {

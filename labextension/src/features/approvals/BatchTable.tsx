@@ -109,6 +109,7 @@ export function BatchTable(props: IBatchTableProps): JSX.Element {
         <ColumnHeads
           layout={layout}
           cells={cells.length}
+          isWaiting={pending.length > 0}
           selectable={selectable}
           selection={selection}
         />
@@ -200,7 +201,9 @@ function Head({ approval, pending, titleId }: IHeadProps): JSX.Element {
           <VisibleText text={call.server} />.<VisibleText text={call.tool} />
         </span>
         <span className="jp-AgentBox-batchFacts">
-          <span>{trans._n('%1 waiting', '%1 waiting', pending.length)}</span>
+          {pending.length > 0 ? (
+            <span>{trans._n('%1 waiting', '%1 waiting', pending.length)}</span>
+          ) : null}
           <TimeLeft pending={pending} />
         </span>
       </div>
@@ -282,6 +285,8 @@ interface IColumnHeadsProps {
   layout: ITableLayout;
   /** The number of cells from which the rows come. */
   cells: number;
+  /** Whether any row still waits, so that there is something to select. */
+  isWaiting: boolean;
   selectable: readonly IApproval[];
   selection: ISelection;
 }
@@ -291,19 +296,21 @@ function ColumnHeads(props: IColumnHeadsProps): JSX.Element {
   const { layout, cells, selectable, selection } = props;
   return (
     <>
-      <div role="row" className="jp-AgentBox-rowAll">
-        <span role="gridcell">
-          <SelectAll
-            label={
-              cells > 1
-                ? trans.__('All of this tool (%1)', selectable.length)
-                : trans.__('All of this cell (%1)', selectable.length)
-            }
-            approvals={selectable}
-            selection={selection}
-          />
-        </span>
-      </div>
+      {props.isWaiting ? (
+        <div role="row" className="jp-AgentBox-rowAll">
+          <span role="gridcell">
+            <SelectAll
+              label={
+                cells > 1
+                  ? trans.__('All of this tool (%1)', selectable.length)
+                  : trans.__('All of this cell (%1)', selectable.length)
+              }
+              approvals={selectable}
+              selection={selection}
+            />
+          </span>
+        </div>
+      ) : null}
       {hasColumns(layout) && layout.columns.length > 0 ? (
         <div role="row" className="jp-AgentBox-row jp-AgentBox-rowHead">
           <span role="presentation" />
@@ -332,15 +339,19 @@ function CellHead(props: ICellHeadProps): JSX.Element {
   return (
     <div role="row" className="jp-AgentBox-rowAll">
       <span role="gridcell">
-        <SelectAll
-          label={trans.__(
-            '%1: all of this cell (%2)',
-            origins.describe(rows[0]),
-            selectable.length
-          )}
-          approvals={selectable}
-          selection={selection}
-        />
+        {rows.some(({ status }) => status === 'pending') ? (
+          <SelectAll
+            label={trans.__(
+              '%1: all of this cell (%2)',
+              origins.describe(rows[0]),
+              selectable.length
+            )}
+            approvals={selectable}
+            selection={selection}
+          />
+        ) : (
+          origins.describe(rows[0])
+        )}
       </span>
     </div>
   );

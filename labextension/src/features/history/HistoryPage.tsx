@@ -113,6 +113,7 @@ function Filters({ log }: IHistoryPageProps): JSX.Element {
         >
           <option value="all">{trans.__('Any time')}</option>
           <option value="today">{trans.__('Today')}</option>
+          <option value="yesterday">{trans.__('Yesterday')}</option>
           <option value="week">{trans.__('Last 7 days')}</option>
         </select>
       </label>

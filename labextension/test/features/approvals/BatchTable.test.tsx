@@ -72,3 +72,15 @@ test('a table quotes the reason of a rule that asks about all of its requests', 
   showTable([of('ask Ada'), of('ask Bob')]);
   expect(screen.queryByText('Rule’s words:')).toBeNull();
 });
+
+test('a table in which nothing waits any more counts nothing and offers nothing to select', () => {
+  const ended: Partial<IApproval> = { status: 'cancelled' };
+  showTable([{}, ended]);
+  expect(screen.getByText('1 waiting')).not.toBeNull();
+  expect(screen.getByLabelText(/^All of this cell/)).not.toBeNull();
+  cleanup();
+  showTable([ended, ended]);
+  expect(document.body.textContent).not.toContain('waiting');
+  expect(document.body.textContent).not.toContain('All of this');
+  expect(document.body.textContent).not.toContain('all of this');
+});
