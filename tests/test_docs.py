@@ -149,3 +149,21 @@ def test_every_row_is_in_a_table(page: Path) -> None:
     text = re.sub(r"^```.*?^```", "", page.read_text("utf-8"), flags=re.MULTILINE | re.DOTALL)
     blocks = [block.splitlines() for block in re.split(r"\n\s*\n", text) if block.startswith("|")]
     assert [first for first, *rows in blocks if not rows or not re.fullmatch(r"\|[\s:|-]+\|", rows[0])] == []
+
+
+def hand_written_parts() -> list[tuple[str, int]]:
+    """Return the rows of the decision record that name whole files or directories, with the lines they say."""
+    page = (ROOT / "docs" / "explanation" / "decisions" / "hand-written-parts.md").read_text("utf-8")
+    found = re.findall(r"^\| (?P<part>[^|]*`[^|]*), (?P<lines>[\d,]+) \|", page, re.MULTILINE)
+    return [(part, int(lines.replace(",", ""))) for part, lines in found if ", in `" not in part]
+
+
+@pytest.mark.parametrize(("part", "lines"), hand_written_parts())
+def test_what_is_written_by_hand_is_about_as_long_as_its_record_says(part: str, lines: int) -> None:
+    count, place = 0, ROOT
+    for name in re.findall(r"`([\w/.]+(?:\.\w+|/))`", part):
+        path = next(one for one in (ROOT / "jupyter_agentbox" / name, ROOT / name, place / name) if one.exists())
+        place = path.parent
+        files = path.glob("*.py") if path.is_dir() else [path]
+        count += sum(len(one.read_text("utf-8").splitlines()) for one in files)
+    assert 0.8 * lines <= count <= 1.2 * lines, f"{part} has {count} lines: does the reason for it still hold?"

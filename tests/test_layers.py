@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import os
+import re
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -423,3 +425,37 @@ def names_in(path: Path) -> set[str]:
 
 def test_no_module_is_named_for_having_no_name() -> None:
     assert [name for name in MODULES if name.rpartition(".")[2] in {"utils", "helpers", "common", "misc"}] == []
+
+
+_TOKENS = {"tokens", "internalTokens"}
+#: What each layer of the page may import, besides itself. A feature imports no other one.
+PAGE_LAYERS = {
+    "api": _TOKENS,
+    "tokens": {"api"},
+    "internalTokens": {"api", "model", "ui"},
+    "model": {"api", *_TOKENS},
+    "ui": {"api", *_TOKENS},
+    "integrations": {"api", "ui", *_TOKENS},
+    "shell": {"ui", *_TOKENS},
+    "features": {"api", "model", "ui", "integrations", *_TOKENS},
+}
+
+
+def _page_layer(path: Path) -> str:
+    """Return the first folder of a file, or the first two for a feature."""
+    parts = path.parts
+    return "/".join(parts[:2]) if parts[0] == "features" else parts[0].partition(".")[0]
+
+
+def test_imports_of_the_page_point_down() -> None:
+    source = Path(__file__).parents[1] / "labextension" / "src"
+    files = [file for file in source.rglob("*.ts*") if file.name != "index.ts"]
+    wrong = []
+    for file in files:
+        here = file.relative_to(source)
+        for name in re.findall(r"from '(\.[^']+)'", file.read_text("utf-8")):
+            layer, other = _page_layer(here), _page_layer(Path(os.path.normpath(here.parent / name)))
+            if other != layer and other not in PAGE_LAYERS[layer.partition("/")[0]]:
+                wrong.append(f"{here}: {other}")
+    assert len(files) > 100
+    assert not wrong

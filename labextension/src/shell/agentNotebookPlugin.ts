@@ -10,7 +10,7 @@ import { IRulesModel } from '../internalTokens';
 import { languageOf } from '../ui/text/language';
 import { lockText } from '../ui/text/locks';
 import { addAgentNotebookCommand, NEW_AGENT_NOTEBOOK } from './agentNotebook';
-import { PALETTE_CATEGORY } from './palette';
+import { PALETTE_CATEGORY } from '../ui/commandIds';
 
 /** Adds a command, and a card in the launcher, for notebooks that begin with a `%%agent` cell. */
 export const agentNotebookPlugin: JupyterFrontEndPlugin<void> = {

@@ -7,7 +7,7 @@ import { ITranslator } from '@jupyterlab/translation';
 
 import { languageOf } from '../ui/text/language';
 import { addCommands } from './commands';
-import { PALETTE_CATEGORY } from './palette';
+import { PALETTE_CATEGORY } from '../ui/commandIds';
 import {
   IApprovalModel,
   IApprovalPanel,

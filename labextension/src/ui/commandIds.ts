@@ -1,6 +1,9 @@
 /**
- * The ids of commands that several features use.
+ * The ids of commands that several features use, and where all commands are listed.
  */
 
 /** Opens the form for a rule made from a request, `{ requestId, effect }`. It writes nothing: agents can run commands. */
 export const MAKE_RULE = 'jupyter-agentbox:make-rule';
+
+/** The category of all commands in the palette: somebody who knows the extension by its name finds them all. */
+export const PALETTE_CATEGORY = 'AgentBox';

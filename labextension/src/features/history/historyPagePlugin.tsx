@@ -10,7 +10,7 @@ import React from 'react';
 
 import { IAgentBoxClient, ICardContext } from '../../internalTokens';
 import { AuditLogModel } from '../../model/auditLog';
-import { PALETTE_CATEGORY } from '../../shell/palette';
+import { PALETTE_CATEGORY } from '../../ui/commandIds';
 import { CardProvider } from '../../ui/context';
 import { approvalIcon } from '../../ui/icons';
 import { searchedReviewer } from '../../ui/text/reviewers';

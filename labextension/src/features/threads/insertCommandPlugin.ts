@@ -7,7 +7,7 @@ import { ITranslator } from '@jupyterlab/translation';
 
 import { ICodeInserter } from '../../internalTokens';
 import { describeFailure } from './codeInserter';
-import { PALETTE_CATEGORY } from '../../shell/palette';
+import { PALETTE_CATEGORY } from '../../ui/commandIds';
 import { languageOf } from '../../ui/text/language';
 
 /** The id of the command. */
