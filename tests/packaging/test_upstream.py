@@ -32,3 +32,11 @@ def test_guard_was_tested_with_the_widget_manager_that_is_installed() -> None:
     manifest = next(path for place in places if (path := place / "package.json").exists())
     found = json.loads(manifest.read_text("utf-8"))["version"]
     assert found.startswith(guard_version("widgetManager") + "."), f"ipywidgets {MOVED}"
+
+
+@pytest.mark.parametrize(("package", "name"), [("jupyterlab", "oldestJupyterlab"), ("notebook", "oldestNotebook")])
+def test_the_oldest_application_of_the_guard_is_that_of_the_tests_and_of_the_package(package: str, name: str) -> None:
+    oldest = guard_version(name)
+    assert f"'{package}=={oldest}.*'" in (ROOT / "Makefile").read_text("utf-8")
+    if package == "jupyterlab":
+        assert f'"jupyterlab>={oldest}' in (ROOT / "pyproject.toml").read_text("utf-8")

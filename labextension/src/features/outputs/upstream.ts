@@ -10,10 +10,15 @@ import {
 } from '@jupyter-widgets/base';
 import type { IRenderMimeRegistry } from '@jupyterlab/rendermime';
 
-/** The versions with which the guard was tested; `tests/packaging/test_upstream.py` compares them with the installed ones. */
+/**
+ * The versions with which the guard was tested: the newest, which `tests/packaging/test_upstream.py` compares with the
+ * installed ones, and the oldest, of `tests/browser/test_versions.py`.
+ */
 export const TESTED = {
   jupyterlab: '4.6',
   notebook: '7.6',
+  oldestJupyterlab: '4.4',
+  oldestNotebook: '7.4',
   widgetManager: '5.0',
   widgets: '2.0.0',
   widgetProtocol: '2.1.0'
@@ -27,10 +32,13 @@ export function findSurprises(
   const renderer = registry.createRenderer('text/html');
   const checks: [boolean, string][] = [
     [
-      [TESTED.jupyterlab, TESTED.notebook].some(tested =>
-        version.startsWith(`${tested}.`)
-      ),
-      `version ${version} (tested: JupyterLab ${TESTED.jupyterlab}, Notebook ${TESTED.notebook})`
+      [
+        TESTED.jupyterlab,
+        TESTED.notebook,
+        TESTED.oldestJupyterlab,
+        TESTED.oldestNotebook
+      ].some(tested => version.startsWith(`${tested}.`)),
+      `version ${version} (tested: JupyterLab ${TESTED.oldestJupyterlab} and ${TESTED.jupyterlab}, Notebook ${TESTED.oldestNotebook} and ${TESTED.notebook})`
     ],
     [
       isReplaceable(registry, 'sanitizer'),

@@ -20,8 +20,10 @@ test('what the guard replaces is there in the versions that it is built with', (
 
 test('another JupyterLab is named', () => {
   expect(findSurprises(registry(), `${TESTED.notebook}.5`)).toEqual([]);
+  expect(findSurprises(registry(), '4.4.10')).toEqual([]);
+  expect(findSurprises(registry(), '7.4.7')).toEqual([]);
   expect(findSurprises(registry(), '5.0.1')).toEqual([
-    'version 5.0.1 (tested: JupyterLab 4.6, Notebook 7.6)'
+    'version 5.0.1 (tested: JupyterLab 4.4 and 4.6, Notebook 7.4 and 7.6)'
   ]);
 });
 
