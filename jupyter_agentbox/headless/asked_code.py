@@ -57,7 +57,7 @@ class AskedCode:
         self._task: asyncio.Task[None] | None = None
 
     def cancel(self) -> None:
-        """Withdraw the request: `stream` ends without a result and without an error. For before the code runs."""
+        """Withdraw the request before the code runs: `stream` ends without a result and without an error."""
         self._is_cancelled = True
         if self._task is not None:
             self._task.cancel()
@@ -97,7 +97,7 @@ class AskedCode:
             raise self._failure
 
     def changed(self, stored: StoredRequest) -> None:
-        """Take note of the request's new status."""
+        """Record the request's new status."""
         if self._request is not None and self._request.id == stored.id:
             self._request.changed(stored)
 

@@ -1,4 +1,4 @@
-"""What an executor's program says about how calls are decided and run."""
+"""The settings that a program gives an executor: how calls are decided and run."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class BackendSettings:
     kernel_directories: tuple[Path, ...] = ()
 
     def can_kernel_write(self, directory: Path) -> bool:
-        """Whether a sandboxed kernel can write in a directory, which is without links."""
+        """Whether a sandboxed kernel can write to a directory, given without links."""
         return any(place in (directory, *directory.parents) for place in self.kernel_directories)
 
     def config_paths(self) -> tuple[Path, ...]:
@@ -67,7 +67,7 @@ class BackendSettings:
 
 
 def allowing_tools(policy: Policy) -> Policy:
-    """Return a policy by which tool calls do not ask, unless one of its rules says so; shell commands and code do."""
+    """Return a policy that allows tool calls unless one of its rules says otherwise; shell commands and code ask."""
     allowed = Rule(server="*", tool="*", effect=Effect.ALLOW, layer=Layer.SESSION, reason="approve_tool_calls is off")
     others = [
         Rule(server=one, tool="*", effect=Effect.ASK, layer=Layer.SESSION) for one in (SHELL_SERVER, NOTEBOOK_SERVER)

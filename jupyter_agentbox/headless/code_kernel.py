@@ -1,4 +1,4 @@
-"""An executor's kernel as pieces of code find it: without names of those before, and whole."""
+"""An executor's kernel, cleared of earlier code's names and checked before each piece of code."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ RunCell: TypeAlias = Callable[[str], Items]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Left:
-    """What a piece of code left in `results`.
+    """The `results` that a piece of code set.
 
     Parameters
     ----------
@@ -45,14 +45,14 @@ class Left:
 
     @property
     def problem(self) -> str:
-        """What is wrong with it; empty if nothing is."""
+        """The problem with it; empty if there is none."""
         if self.type is None:
             return "NameError: the code left no dictionary `results`"
         return "" if isinstance(self.results, dict) else f"TypeError: `results` must be a dict, not {self.type}"
 
 
 class CodeKernel:
-    """The kernel in which the pieces of code of one service run, one after the other.
+    """The kernel in which one service's pieces of code run in turn.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ class CodeKernel:
         self.left = Left()
 
     async def prepare(self) -> None:
-        """Have a kernel that is fit for another piece of code.
+        """Make sure that the kernel can run another piece of code.
 
         Raises
         ------
@@ -99,11 +99,11 @@ class CodeKernel:
             raise AgentBoxError(f"no kernel could be started: {error}") from error
 
     def ask(self, code: str, analysis: Analysis, run_cell: RunCell, on_end: Callable[[str | None], None]) -> Items:
-        """Ask about code, have what was approved run by `run_cell`, and yield what happens."""
+        """Request approval of code, have `run_cell` run the approved code, and yield what happens."""
         return self._executor.ask_first(code, run_cell, analysis=analysis, on_end=on_end)
 
     async def run(self, code: str) -> Items:
-        """Run code that was approved, and yield what it asks for and its result; `left` is what it left then.
+        """Run approved code, and yield its requests and its result; afterwards, `left` has the `results` that it set.
 
         Raises
         ------
@@ -129,13 +129,13 @@ class CodeKernel:
         self._is_whole = True
 
     async def refused_call(self, since: datetime) -> Status | None:
-        """Return how a call of the kernel's code was refused since then: the latest; ``None`` if none was."""
+        """Return the error of the latest call that was refused since then; ``None`` if none was."""
         refused = await self._executor.refused_calls(since)
         return refused[0].status if refused else None
 
 
 def _left(told: CodeExecutionResult) -> Left:
-    """Read what the kernel shows when it is asked. It runs any code, which can make it show anything."""
+    """Parse the kernel's reply. The kernel runs arbitrary code, so it can contain anything."""
     answer = next((each[RESULTS_MIME_TYPE] for each in told.mime_bundles if RESULTS_MIME_TYPE in each), None)
     if not isinstance(answer, dict) or not isinstance(answer.get("type"), str | None):
         return Left()

@@ -1,4 +1,4 @@
-"""Has a piece of code approved, runs what was approved, and says what became of it."""
+"""Requests approval of a piece of code, runs the approved code, and returns the outcome."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class KernelCodeRunner:
         self._on_request = on_request
 
     async def run(self, code: str, analysis: Analysis, *, on_waiting: Waiting) -> Execution:
-        """Ask, and run if it may run."""
+        """Request approval, and run the code if it is approved."""
         await self._kernel.prepare()
         run = _Run(self._kernel, self._analyzer, code, analysis, on_waiting)
         try:
@@ -72,7 +72,7 @@ class KernelCodeRunner:
         return self._succeeded(run)
 
     async def _status_of_failed(self, run: _Run) -> CodeStatus:
-        """Return what became of code that raised an error: if a call of it was refused, that."""
+        """Return the outcome of code that raised an error; if one of its calls was refused, that refusal."""
         refused = await self._kernel.refused_call(run.begun_at)
         return _REFUSED.get(refused, CodeStatus.FAILED) if refused is not None else CodeStatus.FAILED
 
@@ -84,7 +84,7 @@ class KernelCodeRunner:
 
 
 class _Run:
-    """One piece of code on its way: who is waited for, what ran, what it showed."""
+    """The progress of one piece of code: pending requests, the code that ran, its output."""
 
     def __init__(
         self, kernel: CodeKernel, analyzer: Analyzer, code: str, analysis: Analysis, on_waiting: Waiting
@@ -102,7 +102,7 @@ class _Run:
         self._pending: set[str] = set()
 
     async def cell(self, code: str) -> Items:
-        """Run code as it was approved, and yield what happens."""
+        """Run the code as approved, and yield what happens."""
         if code != self._code:
             await self._look_at(code)
         self._approved_code = code
@@ -113,17 +113,17 @@ class _Run:
                 yield item
 
     def ended(self, request_id: str | None) -> None:
-        """Take the id of the request, if the code ran."""
+        """Return the request's id, if the code ran."""
         self._request_id = request_id
 
     def waits_for(self, request: ApprovalRequest) -> None:
-        """Say that a request waits, until it is decided."""
+        """Report a pending request until it is decided."""
         self._pending.add(request.id)
         self._on_waiting(True)
         request.on_decision(lambda is_accepted: self._decided(request.id, is_accepted))
 
     def execution(self, status: CodeStatus, error: str) -> Execution:
-        """Return what became of code that ran."""
+        """Return the outcome of code that ran."""
         ran = Execution(
             status=status,
             error=error,
@@ -134,11 +134,11 @@ class _Run:
         return ran if self.shown is None else _with_outputs(ran, self.shown)
 
     def refused(self, status: CodeStatus, error: Exception, request_id: str | None) -> Execution:
-        """Return what became of code that did not run."""
+        """Return the outcome of code that did not run."""
         return Execution(status=status, error=str(error), request_id=request_id, analysis=self.analysis)
 
     async def _look_at(self, code: str) -> None:
-        """Look at what a person made of the code. They decided; what the table blocks does not run all the same."""
+        """Analyse code that a person edited. Their approval does not lift what the table of findings blocks."""
         self.analysis = await self._analyzer.analyze(code)
         if self.analysis.outcome is AnalysisOutcome.BLOCK:
             raise ToolCallRejectedError("the static analysis blocked the edited code; it did not run")

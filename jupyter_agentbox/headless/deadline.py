@@ -1,4 +1,4 @@
-"""How long code may run. While a person thinks, time stands still."""
+"""The time limit of code. The clock is paused while a person decides."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import time
 
 
 class PausableDeadline:
-    """The time that one cell has.
+    """The time limit of one cell.
 
     Parameters
     ----------
@@ -20,18 +20,18 @@ class PausableDeadline:
         self._paused_at: float | None = None
 
     def deadline(self) -> float | None:
-        """Return when the time is over, on the clock of `time.monotonic`; ``None`` while it stands still."""
+        """Return the deadline, by the clock of `time.monotonic`; ``None`` while the clock is paused."""
         return self._deadline if self._paused_at is None else None
 
     def pause(self) -> bool:
-        """Stop the clock; say whether that changed the deadline."""
+        """Pause the clock; return whether that changed the deadline."""
         if self._paused_at is not None:
             return False
         self._paused_at = time.monotonic()
         return self._deadline is not None
 
     def resume(self) -> bool:
-        """Let the clock run on; say whether that changed the deadline."""
+        """Resume the clock; return whether that changed the deadline."""
         if self._paused_at is None:
             return False
         if self._deadline is not None:
@@ -40,7 +40,7 @@ class PausableDeadline:
         return self._deadline is not None
 
     def exceeded(self, resists: str | None = None) -> str:
-        """Say that the time is over.
+        """Expire now.
 
         Parameters
         ----------

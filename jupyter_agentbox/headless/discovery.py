@@ -1,4 +1,4 @@
-"""The Jupyter servers of this user that run on this machine, from their files in Jupyter's runtime directory."""
+"""Finds this user's running Jupyter servers on this machine by their files in Jupyter's runtime directory."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _PORTS: Final = {"http": 80, "https": 443}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunningServer:
-    """A Jupyter server that runs.
+    """A running Jupyter server.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ class RunningServer:
 
 
 def running_servers() -> list[RunningServer]:
-    """Return the servers, the newest first. Their files are readable by this user only."""
+    """Return the servers, newest first. Only this user can read their files."""
     from jupyter_core.paths import jupyter_runtime_dir  # noqa: PLC0415  # only where a server is looked for
 
     found = [_read(path) for path in Path(jupyter_runtime_dir()).glob("jpserver-*.json")]

@@ -1,4 +1,4 @@
-"""One cell after the other on one kernel: begins them, follows their messages, ends them.
+"""Runs the cells of one kernel in turn: sends them, follows their messages, and ends them.
 
 An execution is over when the kernel has sent both the reply and the status ``idle`` of its request. They come on two
 channels; only then no output of it can follow.
@@ -67,7 +67,7 @@ class Execution:
         self._news = asyncio.Event()
 
     def read_by(self, task: asyncio.Task[Any] | None) -> None:
-        """Take note of who reads the execution now."""
+        """Record the task that reads the execution now."""
         self.consumer = task
         self._cancellations = task.cancelling() if task is not None else 0
 
@@ -83,12 +83,12 @@ class Execution:
         return is_cancelled and not self.ended.is_set()
 
     def put(self, item: object) -> None:
-        """Hand something to who reads the execution, in order with the text."""
+        """Queue an item for the reader, in order with the text."""
         self._items.append(item)
         self._news.set()
 
     def report(self, report: Report) -> None:
-        """Hand on what a tool or a server says, if it is wanted. Of what a slow reader leaves, the latest is kept."""
+        """Queue a report of a tool or server, if wanted. Of those that a slow reader leaves, the latest is kept."""
         if not self.wants_reports or not self.is_read:
             return
         if len(self._items) >= MOST_WAITING and isinstance(self._items[-1], Report):
@@ -97,30 +97,30 @@ class Execution:
 
     @property
     def is_read(self) -> bool:
-        """Whether what is put here is taken: the execution runs, and is not being ended."""
+        """Whether anybody reads the items: the execution is running, and is not being ended."""
         return not self.ended.is_set() and self.ending is None
 
     @property
     def has_items(self) -> bool:
-        """Whether `take` has something."""
+        """Whether `take` would return an item."""
         return bool(self._items)
 
     def take(self) -> object:
-        """Return the next thing that came. What is not taken stays here, also when the reader leaves."""
+        """Return the next item. Items that are not taken stay, even if the reader leaves."""
         return self._items.popleft()
 
     def wake(self) -> None:
-        """Let who reads the execution look at its deadline again."""
+        """Have the reader check its deadline again."""
         self._news.set()
 
     async def news(self) -> None:
-        """Wait until something came, the execution has ended, or `wake` was called."""
+        """Wait for an item, the end of the execution, or a call of `wake`."""
         if not self.ended.is_set():
             await self._news.wait()
             self._news.clear()
 
     def receive(self, message: Message) -> None:
-        """Take a message that belongs to this request."""
+        """Handle a message that belongs to this request."""
         if message.channel == "shell":
             if message.kind == "execute_reply":
                 self.reply = message.content
@@ -135,7 +135,7 @@ class Execution:
 
     @property
     def has_lost_its_reply(self) -> bool:
-        """Whether the kernel is done with the request and has not answered it, or not yet."""
+        """Whether the kernel has finished the request, but its reply has not arrived."""
         return self._is_idle and self.reply is None
 
     def fail(self, reason: str) -> None:
@@ -160,7 +160,7 @@ class Execution:
 
 
 class ExecutionQueue:
-    """The executions of one kernel. Only one at a time; the others wait for theirs.
+    """The executions of one kernel, one at a time; the others wait.
 
     Parameters
     ----------
@@ -186,7 +186,7 @@ class ExecutionQueue:
         kernel.listen(self._receive, self.lose)
 
     async def begin(self, code: str) -> Execution:
-        """Send code to the kernel, when the cells before it have ended.
+        """Send code to the kernel once the earlier cells have ended.
 
         Raises
         ------
@@ -218,7 +218,7 @@ class ExecutionQueue:
         return execution
 
     async def items(self, execution: Execution, deadline: Callable[[], float | None]) -> AsyncIterator[object]:
-        """Yield what comes until the execution has ended.
+        """Yield items until the execution has ended.
 
         Parameters
         ----------
@@ -271,7 +271,7 @@ class ExecutionQueue:
         return result
 
     def begin_ending(self, execution: Execution) -> asyncio.Task[None]:
-        """Interrupt the execution's code, if it runs, in a task of its own that nobody's cancellation stops."""
+        """Interrupt the execution's code, if running, in a separate task that no caller's cancellation stops."""
         if execution.ending is None:
             execution.ending = asyncio.ensure_future(self._end(execution))
             self._endings.add(execution.ending)
@@ -279,7 +279,7 @@ class ExecutionQueue:
         return execution.ending
 
     async def end(self, execution: Execution) -> bool:
-        """Make sure that the execution is over: interrupt its code if it runs. Say whether it is over."""
+        """End the execution, interrupting its code if it is running; return whether it has ended."""
         if execution.ended.is_set() and execution.ending is None:
             self._leave(execution)
         else:
@@ -293,11 +293,11 @@ class ExecutionQueue:
 
     @property
     def is_usable(self) -> bool:
-        """Whether the kernel is there, and runs no code that resisted an interrupt."""
+        """Whether the kernel is alive and runs no code that ignored an interrupt."""
         return self._failure is None and not self._stuck
 
     def resists(self) -> str | None:
-        """Return why the kernel cannot be used, if its code resisted an interrupt."""
+        """Return why the kernel cannot be used, if its code ignored an interrupt."""
         return _RESISTS if self._stuck else None
 
     async def _end(self, execution: Execution) -> None:
@@ -356,7 +356,7 @@ class ExecutionQueue:
                 self.current = None
 
     def lose(self, reason: str) -> None:
-        """End the execution that runs, and refuse all others: the kernel is gone."""
+        """Fail the running execution and refuse all others, because the kernel is gone."""
         self._failure = reason
         self._stuck = False
         if self.current is not None:

@@ -17,7 +17,7 @@ _LAUNCHER = _HERE.parents[1] / "kernel_app" / "launcher.py"
 
 
 def main() -> None:
-    """Serve until we are told to end."""
+    """Serve until a signal arrives."""
     settings: dict[str, Any] = json.loads(Path(sys.argv[1]).read_text("utf-8"))
     try:
         import jupyter_agentbox  # noqa: F401, PLC0415
@@ -52,7 +52,7 @@ def main() -> None:
 
 
 def _send_at_once() -> None:
-    """Let the websockets send small messages at once: each would wait 40 ms for an acknowledgement of the last one."""
+    """Have the websockets send small messages at once; each would wait 40 ms for the last one's acknowledgement."""
     from jupyter_server.services.kernels.websocket import KernelWebsocketHandler  # noqa: PLC0415  # as above
 
     open_as_before = KernelWebsocketHandler.open
@@ -106,7 +106,7 @@ def _transport() -> str:
 
 
 def _check_sandbox(sandbox: dict[str, Any]) -> None:
-    """End with words that the gateway passes on, if no sandbox can be made here."""
+    """Exit with a message for the gateway's caller if no sandbox can be made here."""
     from jupyter_agentbox.core.isolation import Isolation  # noqa: PLC0415  # may be run from its sources
     from jupyter_agentbox.exceptions import SandboxRefusedError  # noqa: PLC0415  # as above
     from jupyter_agentbox.headless.gateway import GATEWAY_REFUSED, REFUSAL  # noqa: PLC0415  # as above
@@ -125,7 +125,7 @@ def _check_sandbox(sandbox: dict[str, Any]) -> None:
 
 
 def _write_kernel_spec(directory: Path, settings: dict[str, Any]) -> Path:
-    """Write a kernelspec whose kernels drop nothing; return the directory of kernelspecs."""
+    """Write a kernelspec whose kernels drop no messages; return the directory of kernelspecs."""
     folder = directory / "kernels" / "python3"
     folder.mkdir(parents=True)
     sandbox = settings["sandbox"]

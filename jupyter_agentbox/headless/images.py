@@ -1,4 +1,4 @@
-"""Writes the images that a kernel showed, where that kernel may have put links that lead elsewhere."""
+"""Writes a kernel's images to a directory in which that kernel may have created links to elsewhere."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0) 
 
 
 def write_images(pngs: Sequence[str], directory: Path) -> list[Path]:
-    """Write images under new names and return their paths. What is no Base64 is left out.
+    """Write images under new names and return their paths. Invalid Base64 is skipped.
 
     Parameters
     ----------

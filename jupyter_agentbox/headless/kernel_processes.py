@@ -1,4 +1,4 @@
-"""Which process a kernel gets: a plain one, or one in a sandbox."""
+"""Chooses a kernel's process: a plain one, or one in a sandbox."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .ports import KernelProcess, OnOutput
 
 
 def new_process(on_output: OnOutput, *, sandbox: SandboxSettings | None, backend: BackendSettings) -> KernelProcess:
-    """Return the process of a kernel, not started yet.
+    """Return a kernel's process, which is not started yet.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""A kernel that is a process of ours, over sockets in a directory that only this user can enter."""
+"""A kernel as a child process, connected by sockets in a directory that only this user can enter."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class KernelSettings:
 
 
 class LocalKernel:
-    """An ipykernel in a process of its own. It and all that it started end with us.
+    """An ipykernel in a child process. It and its descendants end with this process.
 
     Parameters
     ----------
@@ -110,11 +110,11 @@ class LocalKernel:
 
     @property
     def isolation(self) -> Isolation:
-        """How far the running kernel is kept from what is around it."""
+        """The running kernel's level of isolation."""
         return self._process.isolation
 
     def listen(self, receive: Receive, lost: Lost) -> None:
-        """Say who gets the messages."""
+        """Set the receiver of messages."""
         self._receive, self._lost = receive, lost
 
     async def start(self) -> None:
@@ -140,7 +140,7 @@ class LocalKernel:
         return self._send("shell", kind, content)
 
     def send_comm(self, comm_id: str, data: JsonObject) -> None:
-        """Send a comm message the way that this comm's came: both ways work while a cell runs."""
+        """Send a comm message by the way on which that comm's messages arrive. Both work while a cell runs."""
         if comm_id == _OWNER:
             if self._link is not None:
                 self._link.send(data)
@@ -148,12 +148,12 @@ class LocalKernel:
             self._send("control", "comm_msg", {"comm_id": comm_id, "data": data})
 
     async def interrupt(self) -> None:
-        """Have SIGINT sent to the kernel's process group, so that what a cell started gets it too."""
+        """Send SIGINT to the kernel's process group, so that processes of the cell receive it, too."""
         if not self._process.interrupt():
             self._send("control", "interrupt_request", {})
 
     async def close(self) -> None:
-        """End the process, gently at first, and with it all that it started."""
+        """Stop the process and its descendants, by a request at first."""
         self._is_closing = True
         if self._watch is not None:
             self._watch.cancel()
@@ -227,7 +227,7 @@ class LocalKernel:
             self._link.text_came()
 
     def _take(self, data: JsonValue) -> None:
-        """Take a message from the owner's socket, as if it were a comm's."""
+        """Handle a message of the owner's socket like one of a comm."""
         content = {"comm_id": _OWNER, "data": data}
         self._receive(Message(channel="iopub", kind="comm_msg", parent_id="", content=content))
 

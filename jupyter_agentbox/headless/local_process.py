@@ -1,4 +1,4 @@
-"""The process of a kernel that is kept from nothing."""
+"""The process of a kernel without isolation."""
 
 from __future__ import annotations
 
@@ -68,15 +68,15 @@ class LocalProcess:
         await self._process.start()
 
     def interrupt(self) -> bool:
-        """Say no: only its reaper knows the process, and the kernel can signal its own group."""
+        """Return false: only the reaper knows the process, and the kernel can signal its own group."""
         return False
 
     async def wait(self, seconds: float | None) -> bool:
-        """Wait until it has ended; say whether it has."""
+        """Wait until it has ended; return whether it has."""
         return self._process is None or await self._process.wait(seconds)
 
     async def stop(self, *, patience: float) -> None:
-        """End what still runs after `patience` seconds, and remove the directory."""
+        """Kill what still runs after `patience` seconds, and remove the directory."""
         if self._process is not None:
             await self._process.stop(patience=patience)
         if self._directory is not None:

@@ -1,4 +1,4 @@
-"""The services of one executor: the parts of `composition`, and the end of the line to its kernel.
+"""The services of one executor: the parts of `composition`, and the link to its kernel.
 
 This module takes longer to import than a kernel to start, and most cells call no tool: `LocalBackend` imports it when
 something needs it, in a thread.
@@ -48,7 +48,7 @@ class _NoNotebooks:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocalServices:
-    """What decides and runs calls.
+    """The services that decide and run calls.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ class LocalServices:
         on_report: Callable[[Report], None],
         turn_of: Callable[[str], TurnRef | None],
     ) -> Self:
-        """Put the parts together. Opens and starts nothing.
+        """Build and connect the parts. Opens and starts nothing.
 
         Parameters
         ----------
@@ -118,7 +118,7 @@ class LocalServices:
     async def decide(
         self, request: StoredRequest, answer: Answer, reason: str, arguments: Mapping[str, Any] | None, by: Any
     ) -> None:
-        """Answer a request; when this returns, the answer is on disk."""
+        """Decide a request; on return, the decision is on disk."""
         verdict = Verdict(answer=answer, digest=request.call.digest, reason=reason, arguments=arguments)
         await self.box.decisions.decide(request.id, verdict, reviewer=by)
 

@@ -86,7 +86,7 @@ async def generate_mcp_sources(
 
 
 def absolute_paths(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a server's parameters as JSON has them; paths are absolute that would be read as from another place."""
+    """Return a server's parameters as JSON, with relative paths made absolute."""
     plain: dict[str, Any] = {name: _plain(value) for name, value in parameters.items()}
     for name in _PATHS & plain.keys():
         path = plain[name]
@@ -97,7 +97,7 @@ def absolute_paths(parameters: Mapping[str, Any]) -> dict[str, Any]:
 
 
 async def list_tools_of(name: str, parameters: Mapping[str, Any]) -> list[ToolDescription]:
-    """Start a server that is configured nowhere, list its tools, and stop it.
+    """Start a server that is in no configuration, list its tools, and stop it.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""The socket between a kernel and the process that owns it: tool calls out, answers in, and nothing else.
+"""The socket between a kernel and its owner process, for tool calls and their answers only.
 
 The kernel inherits one end, so nobody else can speak on it, and no address and no key is needed.
 """
@@ -25,7 +25,7 @@ _PATIENCE: Final = 5.0
 
 
 class OwnerSocket:
-    """Our end of the socket, read by the running event loop; and the kernel's, until it is handed over.
+    """Our end of the socket, read by the running event loop; and the kernel's end until it is inherited.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ class OwnerSocket:
 
     @classmethod
     def open(cls, receive: Callable[[JsonValue], None]) -> Self | None:
-        """Make a pair; ``None`` where there are none of this type, as on macOS."""
+        """Create a pair; ``None`` on systems without this type, such as macOS."""
         try:
             ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         except OSError:
@@ -63,7 +63,7 @@ class OwnerSocket:
         return self._theirs.fileno()
 
     def hand_over(self) -> None:
-        """Close the kernel's end here: the kernel has it now."""
+        """Close the kernel's end here, once the kernel has inherited it."""
         self._theirs.close()
 
     def send(self, message: JsonObject) -> None:
@@ -78,7 +78,7 @@ class OwnerSocket:
                 self._loop.add_writer(self._socket, self._write_rest)
 
     def text_came(self) -> None:
-        """Take note of a text of the kernel on IOPub: the message that was sent after it is due."""
+        """Count a text message of the kernel on IOPub; a later message on the socket may now be handled."""
         self._texts += 1
         if self._held is not None and self._held[0] <= self._texts:
             self._hand_on()
@@ -145,7 +145,7 @@ class OwnerSocket:
             self._receive(message)
 
     def _hold(self, texts: int, message: JsonValue) -> None:
-        """Read no further until the texts before a message have come."""
+        """Pause reading until the text before a message has arrived."""
         self._held = texts, message
         self._loop.remove_reader(self._socket)
         self._giving_up = self._loop.call_later(_PATIENCE, self._hand_on)

@@ -1,4 +1,4 @@
-"""What runs code, whether it is a process of ours or a kernel on a server."""
+"""Protocols of a kernel, whether it is a child process or on a server."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ OnOutput = Callable[[bytes], None]
 
 
 class Kernel(Protocol):
-    """A kernel that is connected."""
+    """A connected kernel."""
 
     @property
     def id(self) -> str:
         """The kernel's id."""
 
     def listen(self, receive: Receive, lost: Lost) -> None:
-        """Say who gets the messages. Before `start`."""
+        """Set the receiver of messages, before `start`."""
 
     async def start(self) -> None:
-        """Start, or connect to, the kernel; when this returns no output can be missed.
+        """Start the kernel or connect to it; on return, no output can be missed.
 
         Raises
         ------
@@ -45,18 +45,18 @@ class Kernel(Protocol):
         """Send a request on the shell channel and return its id."""
 
     async def interrupt(self) -> None:
-        """Interrupt what runs."""
+        """Interrupt the running code."""
 
     async def close(self) -> None:
-        """End the kernel, if it is ours, and the connection."""
+        """Close the connection, and stop the kernel if it was started here."""
 
 
 class KernelProcess(Protocol):
-    """The process of a kernel of ours. It and all that it starts end with this process, however that ends."""
+    """A kernel's child process. It and its descendants end with this process, however that ends."""
 
     @property
     def isolation(self) -> Isolation:
-        """How far the kernel is kept from what is around it."""
+        """The kernel's level of isolation."""
 
     @property
     def returncode(self) -> int | None:
@@ -75,10 +75,10 @@ class KernelProcess(Protocol):
         """
 
     def interrupt(self) -> bool:
-        """Send SIGINT to the kernel and what it runs, if that can be done from outside; say whether it can."""
+        """Send SIGINT to the kernel and its processes if that is possible from outside; return whether it is."""
 
     async def wait(self, seconds: float | None) -> bool:
-        """Wait until it has ended; say whether it has. ``None`` waits for ever."""
+        """Wait until it has ended; return whether it has. ``None`` waits for ever."""
 
     async def stop(self, *, patience: float) -> None:
-        """End what still runs after `patience` seconds, and remove the directory."""
+        """Kill what still runs after `patience` seconds, and remove the directory."""

@@ -15,7 +15,7 @@ from .reports import LONGEST, ServerLogMessage
 
 @dataclass(frozen=True)
 class ServerQuestion:
-    """What an MCP server asks while one of its tools runs. All of it is untrusted.
+    """A question of an MCP server while one of its tools runs. All of it is untrusted.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ AnswerQuestion = Callable[[ServerQuestion], Awaitable[Mapping[str, Any] | bool |
 
 
 class OpenQuestions:
-    """The questions that a program's function is answering just now.
+    """The questions that a program's function is answering.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ class OpenQuestions:
 
 
 class ProgramAnswerer:
-    """Answers the questions of servers by a function of the program; declines them, and says so, if it gave none.
+    """Answers servers' questions with a function of the program; without one, declines them with a log message.
 
     Parameters
     ----------

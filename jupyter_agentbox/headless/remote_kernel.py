@@ -61,11 +61,11 @@ class RemoteKernel:
         self._lost: Lost = lambda _: None
 
     def listen(self, receive: Receive, lost: Lost) -> None:
-        """Say who gets the messages."""
+        """Set the receiver of messages."""
         self._receive, self._lost = receive, lost
 
     async def start(self) -> None:
-        """Start the kernel, if it is ours, and connect.
+        """Start the kernel unless it is an existing one, and connect.
 
         Raises
         ------
@@ -111,7 +111,7 @@ class RemoteKernel:
         await self._api.ask("POST", "api", "kernels", self.id, "restart")
 
     async def close(self) -> None:
-        """Hang up; end the kernel if we started it."""
+        """Disconnect, and stop the kernel if it was started here."""
         socket, self._socket = self._socket, None
         if self._reading is not None:
             self._reading.cancel()

@@ -1,4 +1,4 @@
-"""What tools and MCP servers say while they run, as a program sees it."""
+"""Progress and log messages of tools and MCP servers, for programs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LONGEST_NAME: Final = 100
 
 @dataclass(frozen=True)
 class ToolProgress:
-    """How far a running tool says it is.
+    """The progress that a running tool reports.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ class ToolProgress:
 
 @dataclass(frozen=True)
 class ServerLogMessage:
-    """What an MCP server logs by a notification.
+    """A log message that an MCP server sends as a notification.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ Report = ToolProgress | ServerLogMessage
 
 
 def progress_of(request: StoredRequest, progress: Progress) -> ToolProgress:
-    """Return how far a call is, safe to show."""
+    """Return a call's progress, safe to display."""
     total = progress.total
     return ToolProgress(
         server_name=request.effective_call.server,
@@ -90,7 +90,7 @@ def progress_of(request: StoredRequest, progress: Progress) -> ToolProgress:
 
 
 def log_message_of(server: str, message: LogMessage) -> ServerLogMessage:
-    """Return what a server logs, safe to show."""
+    """Return a server's log message, safe to display."""
     text = visible(message.text)
     return ServerLogMessage(
         server_name=server,

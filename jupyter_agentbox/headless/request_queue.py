@@ -1,4 +1,4 @@
-"""The requests of an executor's kernel that wait for a decision, and which cell's reader has each."""
+"""The pending requests of an executor's kernel, and the cell whose reader has each."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .requests import ApprovalRequest, Decide
 
 
 class RequestQueue:
-    """Hands each request to the reader of a cell, once; what nobody read goes to the next cell's.
+    """Passes each request to the reader of a cell, once; unread ones go to the next cell's reader.
 
     Parameters
     ----------
@@ -28,11 +28,11 @@ class RequestQueue:
         self._cells: dict[str, Execution] = {}
 
     def __len__(self) -> int:
-        """Return how many wait for their decision."""
+        """Return the number of pending requests."""
         return len(self._open)
 
     def changed(self, stored: StoredRequest, current: Execution | None) -> None:
-        """Take note of a new or changed request.
+        """Record a new or changed request.
 
         Parameters
         ----------
@@ -52,12 +52,12 @@ class RequestQueue:
             known.changed(stored)
 
     def hand_over(self, cell: Execution) -> None:
-        """Hand the requests that nobody has to the reader of a cell."""
+        """Pass the requests that no reader has to the reader of a cell."""
         for id in [id for id in self._open if id not in self._cells]:
             self._hand(id, cell)
 
     def take_back(self, cell: Execution) -> None:
-        """Keep for another cell the requests that nobody will read from this one."""
+        """Keep the requests that this cell's reader will not read for another cell."""
         while cell.has_items:
             if isinstance(item := cell.take(), ApprovalRequest):
                 self._cells.pop(item.id, None)

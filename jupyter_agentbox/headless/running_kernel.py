@@ -1,4 +1,4 @@
-"""A kernel that runs: its cells one after the other, and who gets the requests of which."""
+"""A running kernel: runs its cells in turn, and passes each cell's requests to its reader."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Item = ApprovalRequest | CodeExecutionChunk | CodeExecutionResult | ToolProgress
 
 @dataclass(slots=True)
 class _End:
-    """Stands among a turn's items and ends its reading."""
+    """Marks the end of an execution's items."""
 
 
 _CANCELLED: Final = _End()
@@ -32,7 +32,7 @@ _OVER: Final = _End()
 
 
 class RunningKernel:
-    """A kernel, the cells that run in it, and what decides their calls.
+    """A kernel with its cells and the backend that decides their calls.
 
     Parameters
     ----------
@@ -101,13 +101,13 @@ class RunningKernel:
         yield await self.turns.finish(turn)
 
     def cancel(self, turn: Execution) -> None:
-        """Interrupt a cell: its reader gets no result and no error. What it asked for is withdrawn."""
+        """Interrupt a cell and withdraw its requests: its reader gets no result and no error."""
         if not turn.ended.is_set():
             turn.put(_CANCELLED)
             self._begin_ending(turn)
 
     def request_changed(self, stored: StoredRequest) -> None:
-        """Hand a call's request, as it is now, to the cell that runs."""
+        """Pass a call's request in its current state to the running cell."""
         current = self.turns.current
         self.backend.requests.changed(stored, current)
         if current is not None and current.wants_calls and current.is_read:
@@ -115,12 +115,12 @@ class RunningKernel:
         self.pace()
 
     def report(self, report: Report) -> None:
-        """Hand what a tool or a server says to the cell that runs."""
+        """Pass a report of a tool or server to the running cell."""
         if self.turns.current is not None:
             self.turns.current.report(report)
 
     def pace(self) -> None:
-        """Let the cell's time stand still while something waits for a decision, or for an answer."""
+        """Pause the cell's clock while a request or a question waits."""
         if self._budget is None:
             return
         is_waiting = len(self.backend.requests) > 0 or len(self._questions) > 0
@@ -129,14 +129,14 @@ class RunningKernel:
             self.turns.current.wake()
 
     async def _leave(self, turn: Execution) -> bool:
-        """Read no more of a turn, and make sure that it is over; say whether it is."""
+        """Stop reading an execution, and end it; return whether it has ended."""
         self.backend.requests.take_back(turn)
         if not turn.ended.is_set():
             self._begin_ending(turn)
         return await self.turns.end(turn)
 
     def _begin_ending(self, turn: Execution) -> None:
-        """Interrupt a turn's code, and withdraw what it asked for, in tasks that nobody's cancellation stops."""
+        """Interrupt an execution's code and withdraw its requests, in tasks that no caller's cancellation stops."""
         if turn.ending is None:
             self.turns.begin_ending(turn)
             withdrawal = asyncio.ensure_future(self._withdraw(turn))
@@ -152,7 +152,7 @@ class RunningKernel:
         self._hand_over(done=asyncio.current_task())
 
     def _hand_over(self, *, done: asyncio.Task[None] | None = None) -> None:
-        """Give the turn that runs the requests that nobody has, unless some of them may be withdrawn just now."""
+        """Pass the requests that no reader has to the running execution, unless some may be about to be withdrawn."""
         turn = self.turns.current
         if turn is not None and turn.is_read and not self._withdrawals - {done}:
             self.backend.requests.hand_over(turn)
@@ -160,7 +160,7 @@ class RunningKernel:
 
 
 async def _before_deadline(items: AsyncIterator[object]) -> AsyncIterator[object]:
-    """Yield the items, and `_OVER` when the time is."""
+    """Yield the items, and `_OVER` when the time limit is reached."""
     try:
         async for item in items:
             yield item

@@ -16,7 +16,7 @@ SandboxConfig = Mapping[str, Any] | Path | str
 
 
 def read_sandbox_config(config: SandboxConfig | None, *, work_dir: Path | None) -> SandboxSettings:
-    """Check what was given and return it as settings.
+    """Validate the argument and return it as settings.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ def read_sandbox_config(config: SandboxConfig | None, *, work_dir: Path | None) 
 
 
 def with_read_only(config: SandboxConfig | None, *, work_dir: Path | None, read_only: Path) -> SandboxConfig:
-    """Return settings with one more file that the kernel must not write.
+    """Return settings with another file that the kernel must not write.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ def with_read_only(config: SandboxConfig | None, *, work_dir: Path | None, read_
 
 
 def writable_directories(sandbox: SandboxSettings | None) -> tuple[Path, ...]:
-    """Return the directories in which a sandboxed kernel that starts now can write."""
+    """Return the directories to which a sandboxed kernel that starts now can write."""
     if sandbox is None:
         return ()
     work = Path(sandbox.work_dir) if sandbox.work_dir else Path.cwd()

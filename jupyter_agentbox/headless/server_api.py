@@ -1,4 +1,4 @@
-"""The part of a Jupyter server's REST API that a client of kernels needs."""
+"""The part of a Jupyter server's REST API that a kernel client needs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _LONGEST_PAGE = 20_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerAddress:
-    """Where a Jupyter server is, and what lets us in.
+    """The URL of a Jupyter server, and the credentials for it.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ class ServerAddress:
 
 
 class RefusedError(ExecutionError):
-    """The server answered, and did not do what it was asked to.
+    """The server refused a request.
 
     Attributes
     ----------
@@ -157,12 +157,12 @@ class ServerApi:
             raise ExecutionError(f"the kernel at {self._address.url} cannot be reached: {error}") from None
 
     def close(self) -> None:
-        """Let go of the connections."""
+        """Close the connections."""
         self._client.close()
 
 
 def _message(error: HTTPClientError) -> str | None:
-    """Return what the server says about the error, if it says it as Jupyter does."""
+    """Return the server's error message, if it has Jupyter's format."""
     try:
         value = json.loads(error.response.body) if error.response is not None else None
     except ValueError:

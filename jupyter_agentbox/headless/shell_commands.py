@@ -1,4 +1,4 @@
-"""Shell commands as calls of a tool, so that they take the same way as all others: policy, approval, record."""
+"""Shell commands as tool calls, which go through policy, approval and record like all others."""
 
 from __future__ import annotations
 
@@ -37,5 +37,5 @@ class ShellTools:
         return _TOOLS[tool]
 
     async def call_tool(self, call: ToolCall, *, listener: CallListener | None = None) -> ToolResult:  # noqa: ARG002  # it is over at once
-        """Hand the approved command to the kernel."""
+        """Send the approved command to the kernel."""
         return ToolResult(structured={"cmd": call.arguments["cmd"]})

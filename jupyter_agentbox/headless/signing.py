@@ -23,7 +23,7 @@ _VERSION: Final = "5.3"
 
 
 class MessageError(ValueError):
-    """Bytes that are no message, or are not signed with the kernel's key."""
+    """The bytes are not a message, or not signed with the kernel's key."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +69,7 @@ def header(kind: str, session: str) -> JsonObject:
 
 
 class MessageSigner:
-    """One client's end of the wire to one kernel.
+    """A client's session with one kernel.
 
     Parameters
     ----------

@@ -21,7 +21,7 @@ _LINGER: Final = 100
 
 
 def make_context() -> zmq.Context[zmq.Socket[bytes]]:
-    """Return a context whose sockets drop nothing, however much waits."""
+    """Return a context whose sockets drop nothing, however much is queued."""
     context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
     context.setsockopt(zmq.RCVHWM, 0)
     context.setsockopt(zmq.SNDHWM, 0)
@@ -31,7 +31,7 @@ def make_context() -> zmq.Context[zmq.Socket[bytes]]:
 
 
 class LoopSocket:
-    """A socket that hands each message to a function, in the running event loop.
+    """A socket that passes each message to a function, in the running event loop.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ class LoopSocket:
         self._schedule()
 
     def close(self) -> None:
-        """Close the socket. Closing it again does nothing."""
+        """Close the socket. Closing again does nothing."""
         if not self._socket.closed:
             self._loop.remove_reader(self._fd)
             self._socket.close()

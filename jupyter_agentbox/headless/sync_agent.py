@@ -1,4 +1,4 @@
-"""`Agent`: an `AsyncAgent` for programs without an event loop. It works in a thread of its own."""
+"""`Agent`: an `AsyncAgent` for programs without an event loop, run in a separate thread."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _LONGEST_WAIT: Final = 0.5
 
 
 class Agent:
-    """A language model that writes Python, a kernel that runs it, and threads that keep what was said.
+    """A language model that writes Python, a kernel that runs it, and threads that store the conversation.
 
     ::
 
@@ -70,7 +70,7 @@ class Agent:
         self.close()
 
     def close(self) -> None:
-        """Interrupt what is in progress, and end the kernels. Threads stay, and can be resumed."""
+        """Interrupt running turns and stop the kernels. Threads are kept, and can be resumed."""
         agent, self._agent = self._agent, None
         if agent is not None and self._portal is not None:
             try:
@@ -90,7 +90,7 @@ class Agent:
     def thread_resume(
         self, thread_id: str, *, approval_mode: ApprovalMode | str | None = None, model: str | None = None
     ) -> AgentThread:
-        """Return a thread that was started before; see `AsyncAgent.thread_resume`."""
+        """Return an existing thread; see `AsyncAgent.thread_resume`."""
         agent, portal = self._require()
         resume = partial(agent.thread_resume, thread_id, approval_mode=approval_mode, model=model)
         return AgentThread(portal, _call(portal, resume))
@@ -114,7 +114,7 @@ class Agent:
         return _call(portal, partial(agent.thread_list, archived=archived, limit=limit, cursor=cursor))
 
     def thread_archive(self, thread_id: str) -> None:
-        """Archive a thread: lists leave it out."""
+        """Archive a thread, which hides it from lists."""
         agent, portal = self._require()
         _call(portal, agent.thread_archive, thread_id)
 
@@ -124,7 +124,7 @@ class Agent:
         return AgentThread(portal, _call(portal, agent.thread_unarchive, thread_id))
 
     def thread_delete(self, thread_id: str) -> None:
-        """Remove a thread and its turns; see `AsyncAgent.thread_delete`."""
+        """Delete a thread and its turns; see `AsyncAgent.thread_delete`."""
         agent, portal = self._require()
         _call(portal, agent.thread_delete, thread_id)
 
@@ -138,7 +138,7 @@ class Agent:
 
 
 class AgentThread:
-    """A thread of an `Agent`; `AsyncThread` says what each method does."""
+    """A thread of an `Agent`; see `AsyncThread` for its methods."""
 
     def __init__(self, portal: BlockingPortal, thread: AsyncThread) -> None:
         self._portal = portal
@@ -150,11 +150,11 @@ class AgentThread:
         return self._thread.id
 
     def read(self, *, include_turns: bool = False) -> Thread:
-        """Return what the thread is now: `id`, `name`, `approval_mode`, and `turns` if they are asked for."""
+        """Return the thread's current state: `id`, `name`, `approval_mode`, and `turns` if requested."""
         return _call(self._portal, partial(self._thread.read, include_turns=include_turns))
 
     def set_name(self, name: str) -> None:
-        """Give the thread a name."""
+        """Rename the thread."""
         _call(self._portal, self._thread.set_name, name)
 
     def turn(
@@ -165,7 +165,7 @@ class AgentThread:
         model: str | None = None,
         backend: TurnBackend | str = TurnBackend.LOOP,
     ) -> AgentTurn:
-        """Begin a turn."""
+        """Start a turn."""
         begin = partial(self._thread.turn, prompt, approval_mode=approval_mode, model=model, backend=backend)
         beginning = self._portal.start_task_soon(begin)
         try:
@@ -185,13 +185,13 @@ class AgentThread:
         model: str | None = None,
         backend: TurnBackend | str = TurnBackend.LOOP,
     ) -> Turn:
-        """Begin a turn and wait for its end. `on_approval` is called in this thread; Ctrl-C interrupts the turn."""
+        """Start a turn and wait for its end. `on_approval` is called in this thread; Ctrl-C interrupts the turn."""
         turn = self.turn(prompt, approval_mode=approval_mode, model=model, backend=backend)
         return turn.run(on_approval=on_approval)
 
 
 class AgentTurn:
-    """A turn that was begun; `AsyncTurn` says what each method does."""
+    """A turn that was started; see `AsyncTurn` for its methods."""
 
     def __init__(self, portal: BlockingPortal, turn: AsyncTurn) -> None:
         self._portal = portal
@@ -200,7 +200,7 @@ class AgentTurn:
         self.thread_id = turn.thread_id
 
     def stream(self, *, after: int = 0) -> Iterator[TurnEvent]:
-        """Yield what happened and happens in the turn, until its end. A request of it is a `BlockingRequest`."""
+        """Yield the turn's events, past and future, until its end. Its requests are `BlockingRequest` objects."""
         events = self._turn.stream(after=after)
         while (event := _call(self._portal, _next, events)) is not None:
             yield _blocking(event, self._portal)
@@ -212,11 +212,11 @@ class AgentTurn:
         _call(self._portal, self._turn.steer, text)
 
     def interrupt(self) -> Turn:
-        """End the turn now, whatever it waits for. What ran, ran."""
+        """End the turn now, whatever it waits for. Code that has run is not undone."""
         return _call(self._portal, self._turn.interrupt)
 
     def run(self, *, on_approval: Callable[[BlockingRequest], bool | None] | None = None) -> Turn:
-        """Answer the turn's requests and wait for its end."""
+        """Decide the turn's requests and wait for its end."""
         try:
             for event in self.stream():
                 if isinstance(event, ApprovalRequested):
@@ -264,20 +264,20 @@ class BlockingRequest:
         return str(self._request)
 
     def accept(self, arguments: Mapping[str, Any] | None = None) -> None:
-        """Let the call run; see `ApprovalRequest.accept`."""
+        """Approve the call; see `ApprovalRequest.accept`."""
         _call(self._portal, self._request.accept, arguments)
 
     def reject(self, reason: str = "") -> None:
-        """Do not let the call run; see `ApprovalRequest.reject`."""
+        """Reject the call; see `ApprovalRequest.reject`."""
         _call(self._portal, self._request.reject, reason)
 
     def reject_unasked(self, reason: str) -> None:
-        """Let the call fail because there is nobody who could decide; see `ApprovalRequest.reject_unasked`."""
+        """Fail the call because nobody is available to decide; see `ApprovalRequest.reject_unasked`."""
         _call(self._portal, self._request.reject_unasked, reason)
 
 
 def _call(portal: BlockingPortal, function: Callable[..., Awaitable[_Result]], *arguments: Any) -> _Result:
-    """Do what `BlockingPortal.call` does, and let Ctrl-C through at any time."""
+    """Call like `BlockingPortal.call`, but let Ctrl-C interrupt at any time."""
     return _result(portal.start_task_soon(function, *arguments))
 
 

@@ -25,12 +25,12 @@ _LONGEST: Final = 16_000
 
 
 class WayBackError(ExecutionError):
-    """What a person brought is no address that this sign-in leads to; nothing was done."""
+    """The address that a person entered is not one to which this sign-in leads; nothing was done."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BegunSignIn:
-    """A sign-in that waits for its person.
+    """A sign-in that waits for the person.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ class BegunSignIn:
 
 
 class TerminalSignIn:
-    """Begins and ends sign-ins to one MCP server.
+    """Starts and ends sign-ins to one MCP server.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ class TerminalSignIn:
         self._api = ServerApi(address)
 
     async def begin(self) -> BegunSignIn:
-        """Begin one.
+        """Start a sign-in.
 
         Raises
         ------
@@ -83,7 +83,7 @@ class TerminalSignIn:
         return BegunSignIn(**found, cookies=_cookies(response))
 
     async def finish(self, begun: BegunSignIn, came_to: str) -> None:
-        """Go where the browser was sent to.
+        """Finish the sign-in with the address to which the browser was sent.
 
         Parameters
         ----------
@@ -117,7 +117,7 @@ class TerminalSignIn:
         await self._api.send("DELETE", _API, "servers", self._name, "sign-in")
 
     def close(self) -> None:
-        """Let go of the connections."""
+        """Close the connections."""
         self._api.close()
 
 
@@ -138,7 +138,7 @@ def _cookies(response: HTTPResponse) -> str:
 
 
 def _answer(begun: BegunSignIn, came_to: str) -> dict[str, str]:
-    """Return what the provider answered, from the address that it sent the browser to."""
+    """Return the provider's answer from the address to which it sent the browser."""
     place = came_to.strip()[:_LONGEST]
     for _ in range(2):
         page, _mark, text = place.partition("#")[0].partition("?")
@@ -151,6 +151,6 @@ def _answer(begun: BegunSignIn, came_to: str) -> dict[str, str]:
 
 
 def _text(page: str) -> str:
-    """Return what a page of the server for people says."""
+    """Return the text of one of the server's pages."""
     found = re.search(r"<p>([^<]{1,2000})</p>", page)
     return unescape(found[1]) if found else ""

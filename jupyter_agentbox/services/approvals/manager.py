@@ -199,7 +199,7 @@ class ApprovalManager:
         return found.settled.result()
 
     def record_meanwhile(self, recording: Coroutine[object, object, None]) -> None:
-        """Let the end of a call be kept while others go on. Whoever reads waits for it."""
+        """Store the end of a call in the background. Reads wait for it."""
         task = in_background(recording, what="recording how a call ended")
         self._recordings.add(task)
         task.add_done_callback(self._recordings.discard)
