@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import re
 import stat
 from collections.abc import Iterable, Mapping
@@ -157,15 +158,23 @@ def read_policy_file(path: Path, environment: Mapping[str, str]) -> PolicyFile:
         if len(data) > MAX_BYTES:
             raise PolicyFileError([ConfigurationProblem(path=str(path), message=f"has more than {MAX_BYTES} bytes")])
         text = data.decode("utf-8-sig")
-        if path.stat().st_mode & stat.S_IWOTH:
-            message = "every user of this machine can change it: run `chmod o-w` on it"
-            raise PolicyFileError([ConfigurationProblem(path=str(path), message=message)])
+        if why := _why_unsafe(path.stat()):
+            raise PolicyFileError([ConfigurationProblem(path=str(path), message=why)])
     except OSError as error:
         message = f"cannot be read: {error.strerror}"
         raise PolicyFileError([ConfigurationProblem(path=str(path), message=message)]) from None
     except UnicodeDecodeError:
         raise PolicyFileError([ConfigurationProblem(path=str(path), message="it is not UTF-8 text")]) from None
     return _Reader(path, text, environment).read()
+
+
+def _why_unsafe(found: os.stat_result) -> str:
+    """Return why others can change a file; empty if they cannot. Its group is the administrator's affair."""
+    if found.st_mode & stat.S_IWOTH:
+        return "every user of this machine can change it: run `chmod o-w` on it"
+    if found.st_uid not in (0, os.geteuid()):
+        return f"it belongs to another user (number {found.st_uid}), who can change it: run `chown` on it"
+    return ""
 
 
 class _Reader:
@@ -307,10 +316,10 @@ class _Reader:
             return ""
         path = self._path.parent / file
         try:
-            mode = path.stat().st_mode
-            if mode & stat.S_IWOTH:
-                self._checker.say(node, "every user of this machine can change the file of the secret: run `chmod o-w`")
-            elif mode & stat.S_IROTH:
+            found = path.stat()
+            if why := _why_unsafe(found):
+                self._checker.say(node, f"the file of the secret cannot be used: {why}")
+            elif found.st_mode & stat.S_IROTH:
                 log.warning("every user of this machine can read the secret in `%s`: run `chmod o-r` on it", path)
             return path.read_text("utf-8").strip()
         except (OSError, UnicodeDecodeError) as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import stat
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
@@ -31,6 +32,7 @@ def notes_of(policy: PolicyFile, environment: Mapping[str, str], *, timeout: flo
     found = [
         *(f"{rule.file}:{rule.line}: {note}" for rule in rules for note in _of_rule(rule, policy, timeout)),
         *(f"{rule.file}:{rule.line}: {note}" for rule in rules for note in _not_asked(rule, rules)),
+        *(f"{path}: members of its group can change it: run `chmod g-w` on it" for path in _group_writable(policy)),
         *(f"{policy.path}: {note}" for note in _of_secrets(policy)),
         *(f"{policy.path}: {note}" for note in _of_servers(policy, environment)),
     ]
@@ -70,6 +72,10 @@ def _not_asked(rule: Rule, rules: Iterable[Rule]) -> Iterable[str]:
 def _overlap(pattern: str, other: str) -> bool:
     """Whether one pattern matches the other's text, so that some name matches both. Other overlaps are not found."""
     return matcher_of(pattern)(other) or matcher_of(other)(pattern)
+
+
+def _group_writable(policy: PolicyFile) -> Iterable[Path]:
+    return (path for path in policy.files if path.exists() and path.stat().st_mode & stat.S_IWGRP)
 
 
 def _of_secrets(policy: PolicyFile) -> Iterable[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from importlib import resources
 from pathlib import Path
@@ -376,7 +377,7 @@ def test_files_that_everybody_can_write_are_refused_and_readable_secrets_are_nam
     assert "can read the secret" in caplog.text
     assert "s3cret" not in caplog.text
     secret.chmod(0o602)
-    with pytest.raises(PolicyFileError, match="can change the file of the secret"):
+    with pytest.raises(PolicyFileError, match="the file of the secret cannot be used: every user"):
         read_policy_file(path, {})
     secret.chmod(0o600)
     path.chmod(0o646)
@@ -399,3 +400,18 @@ def test_a_rule_can_be_for_groups_of_the_user_who_calls(tmp_path: Path) -> None:
         broken = {"rules": [{**RULE, "groups": wrong}]}
         assert not VALIDATOR.is_valid(broken)
         assert problems(tmp_path, broken)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file to another user")
+@pytest.mark.parametrize("name", ["policy.json", "key"])
+def test_a_file_of_another_user_is_refused(tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "key").write_text("s3cret")
+    path = tmp_path / "policy.json"
+    path.write_text(json.dumps({"rules": [], "secrets": {"KEY": "key"}}))
+    for file in (path, tmp_path / "key"):
+        file.chmod(0o660)
+    assert main([f"--policy={path}", "--check-config"]) == 0
+    assert capsys.readouterr().err.count("members of its group can change it") == 2
+    os.chown(tmp_path / name, 12345, -1)
+    assert main([f"--policy={path}", "--check-config"]) == 2
+    assert "it belongs to another user (number 12345), who can change it" in capsys.readouterr().err
