@@ -131,3 +131,10 @@ async def test_answers_to_several_requests_need_what_one_answer_needs(tmp_path: 
     assert "0 answered, 1 unchanged." in changed.body.decode()
     assert "Nothing was selected, so nothing changed." in nothing.body.decode()
     assert (no_answer.code, too_much) == (422, [422, 422, 422])
+
+
+async def test_the_title_counts_what_a_person_can_decide(tmp_path: Path) -> None:
+    async with several_asking(tmp_path, ("ada", "query", "1")) as service:
+        titles = [(await service.get(session=user)).body.decode() for user in ("bob", "ada")]
+    assert "<title>(1) Approvals</title>" in titles[0]
+    assert "<title>Approvals</title>" in titles[1]
