@@ -192,7 +192,10 @@ class LastingPerson(Person):
         self.page.mouse.move(1, 1)
         expect(self.panel).to_be_hidden()
         expect(self.status).to_have_accessible_name("0 requests awaiting approval")
-        expect(self.toasts).to_have_count(0)
+        try:
+            expect(self.toasts).to_have_count(0)
+        except AssertionError as error:
+            raise AssertionError(f"{error}\nNotifications: {self.toasts.all_inner_texts()}") from None
         self._is_tidy = not self._is_reloaded
 
 
