@@ -17,6 +17,12 @@ export const LOOK_INTERVAL = 1000;
 /** Milliseconds between two checks of whether it covers a card: less than the time after which a card reports that. */
 export const AVOID_INTERVAL = 250;
 
+/**
+ * Milliseconds after an update in which JupyterLab may still be at work on it: it would show what was removed meanwhile
+ * again, and for good.
+ */
+const UPDATE_TIME = 100;
+
 /** Cards that a person may be about to answer. */
 const WAITING_CARDS =
   '.jp-AgentBox-card[data-status="pending"], .jp-AgentBox-card.jp-mod-question';
@@ -78,10 +84,11 @@ export class StandingNotification implements IDisposable {
     const isQuiet = this._isInTheWay();
     if (this._id !== null && Notification.manager.has(this._id)) {
       if (isQuiet !== this._isQuiet) {
-        Notification.dismiss(this._id);
+        this._remove(this._id);
         this._emit(isQuiet);
       } else if (this._message !== this._shownMessage) {
         Notification.update({ id: this._id, message: this._message });
+        this._updatedAt = performance.now();
       }
     } else if (this._count > this._shownCount) {
       this._emit(isQuiet);
@@ -129,8 +136,19 @@ export class StandingNotification implements IDisposable {
     this._shownCount = 0;
     this._height = CORNER.height;
     if (this._id !== null) {
-      Notification.dismiss(this._id);
+      this._remove(this._id);
       this._id = null;
+    }
+  }
+
+  private _remove(id: string): void {
+    const wait = this._updatedAt + UPDATE_TIME - performance.now();
+    if (wait > 0) {
+      window.setTimeout(() => {
+        Notification.dismiss(id);
+      }, wait);
+    } else {
+      Notification.dismiss(id);
     }
   }
 
@@ -145,4 +163,5 @@ export class StandingNotification implements IDisposable {
   private _shownCount = 0;
   private _shownMessage = '';
   private _timer = 0;
+  private _updatedAt = -Infinity;
 }

@@ -58,6 +58,8 @@ test('one notification speaks of all, and goes with the last', async () => {
   shown.options.actions?.[0].callback(new MouseEvent('click'));
   expect(panel.open).toHaveBeenCalled();
   await waits();
+  // At once after an update, JupyterLab would show it again.
+  await jest.advanceTimersByTimeAsync(100);
   expect(messages()).toEqual([]);
 });
 
