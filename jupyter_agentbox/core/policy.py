@@ -325,12 +325,13 @@ class Policy:
             description.
         """
         matching = (rule for rule in self._index.naming(call.server, call.tool) if rule.covers(call, tool))
-        for rule in matching:  # strictest first
-            if rule.approvers is not None:
-                rule = replace(rule, approvers=_all_of(rule.approvers, matching))  # noqa: PLW2901
-            return Evaluation(effect=rule.effect, rule=rule)
-        may = any(_leaves_to_model(pattern, call) for pattern in self.model_may_allow)
-        return Evaluation(effect=Effect.ASK, model_may_allow=may)
+        strictest = next(matching, None)
+        if strictest is None:
+            may = any(_leaves_to_model(pattern, call) for pattern in self.model_may_allow)
+            return Evaluation(effect=Effect.ASK, model_may_allow=may)
+        if strictest.approvers is not None:
+            strictest = replace(strictest, approvers=_all_of(strictest.approvers, matching))
+        return Evaluation(effect=strictest.effect, rule=strictest)
 
     def for_groups(self, groups: frozenset[str] | None, *, person: str = "") -> Policy:
         """Return the policy as it applies to a member of these groups; see `Rule.for_groups`."""

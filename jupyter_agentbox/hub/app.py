@@ -471,7 +471,7 @@ async def _set_with(one: asyncio.Event, other: asyncio.Event) -> None:
 
 
 async def _until(stopped: asyncio.Event, box: HubBox) -> None:
-    """Wait for `stopped`. Meanwhile stop idle servers, and close requests whose callers do not come back."""
+    """Wait for `stopped`. Meanwhile, stop idle servers, close lost requests, and look after the record."""
     looks = 0
     while not stopped.is_set():
         try:
@@ -479,21 +479,20 @@ async def _until(stopped: asyncio.Event, box: HubBox) -> None:
                 await stopped.wait()  # also set if the claim on the database is lost
         except TimeoutError:
             await box.servers.stop_idle()
-            try:
-                await box.withdraw_lost()
-            except StorageError as error:
-                log.warning("requests whose callers did not come back will be closed later: %s", error)
+            await _now_or_later(box.withdraw_lost(), "requests whose callers did not come back will be closed later")
             if looks % _OLD == 0:
-                try:
-                    await box.reports.remove_old()
-                except StorageError as error:
-                    log.warning("old records of users' servers will be removed later: %s", error)
+                await _now_or_later(box.reports.remove_old(), "old records of users' servers will be removed later")
             if looks % _NOTED == 0:
-                try:
-                    await box.reports.note_heads()
-                except StorageError as error:
-                    log.warning("the audit chain will cover the last reports later: %s", error)
+                await _now_or_later(box.reports.note_heads(), "the audit chain will cover the last reports later")
             looks += 1
+
+
+async def _now_or_later(work: Awaitable[object], what_is_later: str) -> None:
+    """Wait for work that the next look repeats if the database cannot be used now."""
+    try:
+        await work
+    except StorageError as error:
+        log.warning("%s: %s", what_is_later, error)
 
 
 def _count(number: int, noun: str) -> str:

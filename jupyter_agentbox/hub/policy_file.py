@@ -39,6 +39,8 @@ _SERVER_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _VARIABLE_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _OF_USER: Final = re.compile(rf"\$\{{(?:env:)?(?:{USER_VARIABLE}|{GROUPS_VARIABLE})[:}}]")
 _WHAT: Final = "a policy"
+#: The keys of an entry for a sign-in with OAuth.
+_SIGN_IN_KEYS: Final = frozenset(("auth", "oauth"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -328,24 +330,19 @@ class _Reader:
             return ""
 
     def _own_servers(self, node: Node) -> Iterable[str]:
-        servers = member(node, "mcpServers")
-        for name in _keys(node, "mcpServers"):
-            entry = member(servers, name) if servers is not None else None
-            if entry is not None and any(_OF_USER.search(text) for text in _texts(entry.value)):
+        for name, _, entry in _entries(node):
+            if any(_OF_USER.search(text) for text in _texts(entry.value)):
                 yield name
 
     def _check_entries(self, node: Node, found: PolicyFile) -> None:
         """Report entries that cannot be used, filled in for a user with an ordinary name."""
         shared = found.servers_for(self._environment)
         own = found.servers_for(self._environment, user="user")
-        servers = member(node, "mcpServers")
-        for name, at in _keys(node, "mcpServers").items():
-            for key in ("auth", "oauth"):
-                entry = member(servers, name) if servers is not None else None
-                if entry is not None and isinstance(entry.content, dict) and member(entry, key) is not None:
-                    why = f"the server `{name}` has `{key}`, but the service cannot sign in: it has no browser"
-                    advice = "use `headers` with a variable of `secrets`, or let users configure this server"
-                    self._checker.found.append((at, f"{why}; {advice}"))
+        for name, at, entry in _entries(node):
+            for key in sorted(_SIGN_IN_KEYS & entry.keys.keys()):
+                why = f"the server `{name}` has `{key}`, but the service cannot sign in: it has no browser"
+                advice = "use `headers` with a variable of `secrets`, or let users configure this server"
+                self._checker.found.append((at, f"{why}; {advice}"))
             read = shared.servers.get(name) or own.servers[name]
             if isinstance(read, UnusableServer) and not read.is_disabled:
                 self._checker.found.append((at, f"the server `{name}` cannot be used: {read.error}"))
@@ -380,6 +377,15 @@ def _keys(node: Node, name: str) -> Mapping[str, int]:
     """Return the keys of an object in the file, with their positions."""
     found = member(node, name)
     return {} if found is None else found.keys
+
+
+def _entries(node: Node) -> Iterable[tuple[str, int, Node]]:
+    """Yield the names of the central servers, with their positions and entries."""
+    servers = member(node, "mcpServers")
+    for name, at in _keys(node, "mcpServers").items():
+        entry = member(servers, name) if servers is not None else None
+        if entry is not None:
+            yield name, at, entry
 
 
 def _texts(value: JsonValue) -> Iterable[str]:

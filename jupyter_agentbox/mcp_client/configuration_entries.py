@@ -50,15 +50,17 @@ def _written(value: Any) -> Any:
 
 
 def _expanded(value: str, info: ValidationInfo) -> str:
-    if "\0" in value:
-        raise ValueError
-    return cast(Expander, info.context).expand(value)
+    return _expander(value, info).expand(value)
 
 
 def _expanded_url(value: str, info: ValidationInfo) -> str:
+    return _expander(value, info).expand_url(value)
+
+
+def _expander(value: str, info: ValidationInfo) -> Expander:
     if "\0" in value:
         raise ValueError
-    return cast(Expander, info.context).expand_url(value)
+    return cast(Expander, info.context)
 
 
 def _without_nulls(value: Any) -> Any:

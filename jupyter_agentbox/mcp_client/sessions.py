@@ -42,7 +42,7 @@ from .server_errors import hint_for, text_of
 from .tool_lists import MOST_TOOLS, describe, is_wrapper
 from .transport_http import HttpTransport
 from .transport_stdio import StdioTransport
-from .wire import Wire
+from .wire import BLOCKS_AT_ONCE, Wire
 
 #: A list with more pages than this is considered endless.
 MOST_PAGES: Final = 100
@@ -61,8 +61,6 @@ _UNSUPPORTED: Final = {
 }
 _RESULT: Final[TypeAdapter[CallToolResult | InputRequiredResult]] = TypeAdapter(CallToolResult | InputRequiredResult)
 _BLOCKS: Final[TypeAdapter[list[ContentBlock]]] = TypeAdapter(list[ContentBlock])
-#: How many content blocks are parsed before the event loop gets a turn.
-_BLOCKS_AT_ONCE: Final = 500
 #: Seconds to wait for further responses from a server that no longer knows the session.
 _LAST_ANSWERS: Final = 2.0
 
@@ -224,7 +222,8 @@ class Session:
             try:
                 async with running.limit:
                     result = await self._answered(call, params, listener)
-                    return self._result(call.tool, result, await _blocks(sent.long_content or result.content))
+                    content = await _parsed(sent.long_content) if sent.long_content else _dumped(result.content)
+                    return self._result(call.tool, result, content)
             except TimeoutError:
                 timed_out = MCPError(code=REQUEST_TIMEOUT, message="the time of the call is over")
                 raise await self._error(call, timed_out, sent, seconds) from None
@@ -414,22 +413,26 @@ def describe_exit(transport: StdioTransport) -> str:
     return f"the server ended with status {status}"
 
 
-async def _blocks(content: Sequence[Any]) -> Sequence[JsonObject]:
-    """Return content blocks, parsed or not, as JSON; a long list takes seconds, in which the event loop goes on.
+def _dumped(blocks: list[ContentBlock]) -> Sequence[JsonObject]:
+    """Return content blocks as JSON."""
+    found: list[JsonObject] = _BLOCKS.dump_python(blocks, by_alias=True, mode="json", exclude_none=True)
+    return found
+
+
+async def _parsed(content: Sequence[Any]) -> Sequence[JsonObject]:
+    """Return many content blocks that the SDK has not parsed; between some of them, the event loop gets a turn.
 
     Raises
     ------
     _InvalidContentError
     """
     found: list[JsonObject] = []
-    for start in range(0, len(content), _BLOCKS_AT_ONCE):
-        if start:
-            await asyncio.sleep(0)
+    for start in range(0, len(content), BLOCKS_AT_ONCE):
+        await asyncio.sleep(0)
         try:
-            blocks = _BLOCKS.validate_python(content[start : start + _BLOCKS_AT_ONCE], by_name=False)
+            found += _dumped(_BLOCKS.validate_python(content[start : start + BLOCKS_AT_ONCE], by_name=False))
         except ValidationError as error:
             raise _InvalidContentError(_first_problem(error, start)) from None
-        found += _BLOCKS.dump_python(blocks, by_alias=True, mode="json", exclude_none=True)
     return found
 
 

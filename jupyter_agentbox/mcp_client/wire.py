@@ -34,8 +34,8 @@ _NOT_OFFERED: Final = {
 }
 
 
-#: Number of content blocks in a result above which they are parsed in steps, not by the SDK.
-_MANY_BLOCKS: Final = 500
+#: How many content blocks are parsed at once. If a result has more, the session parses them in steps, not the SDK.
+BLOCKS_AT_ONCE: Final = 500
 
 
 class Wire:
@@ -159,5 +159,5 @@ class Wire:
 def _set_apart(result: dict[str, Any], sent: SentRequest) -> None:
     """Move many content blocks from a result to the request, where the session finds them."""
     content = result.get("content")
-    if isinstance(content, list) and len(content) > _MANY_BLOCKS:
+    if isinstance(content, list) and len(content) > BLOCKS_AT_ONCE:
         sent.long_content, result["content"] = content, []

@@ -206,14 +206,14 @@ class SqlReportLog:
         ------
         StorageError
         """
-        grown, self._grown = self._grown, set()
-        if grown is not None and not grown:
-            return
+        before, self._grown = self._grown, set()
         now = microseconds(self._clock.now())
         try:
-            await self._committer.run(lambda connection: _note_heads(connection, grown, now), write=True)
+            grown = await self._committer.run(_all_tenants, write=False) if before is None else before
+            if grown:
+                await self._committer.run(lambda connection: _note_heads(connection, grown, now), write=True)
         except BaseException:
-            self._grown = None if grown is None or self._grown is None else self._grown | grown
+            self._grown = None if before is None else self._grown | before
             raise
 
     async def page(self, query: ReportQuery) -> Sequence[ReportRow]:
@@ -311,13 +311,16 @@ def _note_hold(connection: Connection, note: Note, hold: Hold, *, by: str, at: i
     tip.write(connection)
 
 
-def _note_heads(connection: Connection, grown: set[str] | None, now: int) -> None:
-    """Note the ends of these chains, or of all, in the service's own; and the end of that in the audit chain."""
-    audit_chain.lock(connection)
+def _all_tenants(connection: Connection) -> set[str]:
+    return set(connection.scalars(select(reports.c.tenant).distinct()))
+
+
+def _note_heads(connection: Connection, grown: set[str], now: int) -> None:
+    """Note the ends of these chains in the service's own, and then the end of that in the audit chain.
+
+    The audit chain is locked last, and only for its entry: all decisions wait for that lock.
+    """
     _lock(connection)
-    columns = reports.c
-    if grown is None:
-        grown = set(connection.scalars(select(columns.tenant).distinct()))
     users = sorted(grown - {SERVICE})
     own = _Tip.of(connection, SERVICE, now)
     for start in range(0, len(users), _STEP):
@@ -325,8 +328,7 @@ def _note_heads(connection: Connection, grown: set[str] | None, now: int) -> Non
         own.note(Note.HEADS, {"heads": heads})
     own.write(connection)
     number, last = own.at
-    if grown:
-        audit_chain.append(connection, Part.REPORTS, str(number), last)
+    audit_chain.append(connection, Part.REPORTS, str(number), last)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

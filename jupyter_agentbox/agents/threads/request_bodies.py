@@ -52,9 +52,9 @@ def _as_extra(create: Callable[..., Awaitable[Any]], messages: str) -> Any:
     from openai import NotGiven, Omit  # noqa: PLC0415  # the library is imported for who uses it
 
     async def create_with_extra(**options: Any) -> Any:
-        told = {name: options.pop(name) for name in _SDK_OPTIONS & options.keys()}
+        kept = {name: options.pop(name) for name in _SDK_OPTIONS & options.keys()}
         extra = {name: value for name, value in options.items() if not isinstance(value, NotGiven | Omit)}
-        body = {**extra, **(told.pop("extra_body", None) or {})}
-        return await create(**told, **{messages: ()}, extra_body=body)
+        body = {**extra, **(kept.pop("extra_body", None) or {})}
+        return await create(**kept, **{messages: ()}, extra_body=body)
 
     return create_with_extra

@@ -21,6 +21,9 @@ const CARD_IN_OUTPUT = '.jp-AgentBox-output .jp-AgentBox-card';
 
 const PANEL = '.jp-AgentBox-panel';
 
+/** Where a person answers. */
+const INSIDE = `${CARD_IN_OUTPUT}, ${PANEL}`;
+
 /** The list of pending requests in the panel. */
 const LIST = '.jp-AgentBox-pending';
 
@@ -82,7 +85,7 @@ export class FocusRestorer {
     notebook.activate();
     if (isList) {
       if (notebook.mode === 'edit') {
-        // The notebook takes it for granted that the editor has the focus.
+        // The notebook gives the focus to the cell and not to its editor.
         cell.editor?.focus();
       }
       // What was put out while the person looked at the panel may have moved everything.
@@ -100,7 +103,7 @@ export class FocusRestorer {
       return;
     }
     const wasInside = this._isInside;
-    this._isInside = node.closest(`${CARD_IN_OUTPUT}, ${PANEL}`) !== null;
+    this._isInside = node.closest(INSIDE) !== null;
     if (node.closest(PANEL)) {
       this._place = wasInside ? this._place : this._currentPlace();
       return;
@@ -137,7 +140,7 @@ export class FocusRestorer {
     this._come(event.target);
   };
 
-  /** When the focus leaves a notebook, this enters the command mode. */
+  /** Remember the mode, which the notebook changes to the command mode when the focus leaves it. */
   private readonly _onFocusOut = (event: FocusEvent): void => {
     const { target } = event;
     const notebook = this._notebooks?.currentWidget?.content;
@@ -157,8 +160,7 @@ export class FocusRestorer {
     const { target } = event;
     if (
       this._isByKey ||
-      (target instanceof Element &&
-        target.closest(`${CARD_IN_OUTPUT}, ${PANEL}`))
+      (target instanceof Element && target.closest(INSIDE))
     ) {
       this._come(target);
     }

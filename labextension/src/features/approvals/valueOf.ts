@@ -14,12 +14,11 @@ const CONTINUED = /^[\s)\]}]/;
 export function valueOf(source: string, tool: string): string | null {
   const lines = source.split('\n').filter(line => line.trim() !== '');
   const call = `[\\w.]+\\.${tool.replace(/\W/g, '_')}(?:\\.aio)?\\(`;
-  const at = lines.findIndex(line => new RegExp(call).test(line));
-  const line = lines[at] ?? '';
-  const isOnly = lines.slice(at + 1).every(one => !new RegExp(call).test(one));
-  if (!isOnly || line.split(new RegExp(call)).length !== 2) {
+  if (source.match(new RegExp(call, 'g'))?.length !== 1) {
     return null;
   }
+  const at = lines.findIndex(one => new RegExp(call).test(one));
+  const line = lines[at] ?? '';
   const assigned = ASSIGNMENT.exec(line);
   const rest = assigned ? line.slice(assigned[0].length).trimStart() : line;
   if (!new RegExp(`^(?:await\\s+)?${call}`).test(rest)) {
