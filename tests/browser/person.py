@@ -110,6 +110,12 @@ class Person:
         """The card under a cell."""
         return self.cell(index).get_by_role("group", name=CARD)
 
+    def press_letter_for_table(self, cell: Locator) -> None:
+        """Press T on the card of a cell that has the focus, as soon as the cell has more requests than cards."""
+        expect(cell.get_by_role("button", name="Decide them together in the panel")).to_be_visible()
+        expect(cell.locator(".jp-AgentBox-card[data-status=pending]:focus")).to_have_attribute("data-keys", "ready")
+        self.keyboard.press("t")
+
     def open_panel(self) -> None:
         """Open the side panel with a click on the status bar, and wait until the focus has followed."""
         self.status.click()

@@ -368,8 +368,7 @@ def test_shift_enter_after_a_decision_in_the_panel_runs_the_next_cell(
     table = person.panel.get_by_role("group", name="4 approval requests of shop.restock")
     if way == "keys":
         person.keyboard.press("Alt+Shift+A")
-        expect(person.cell(0).locator(".jp-AgentBox-card:focus")).to_have_count(1)
-        person.keyboard.press("t")
+        person.press_letter_for_table(person.cell(0))
         expect(table).to_be_focused()
         person.keyboard.press("Control+a")
         person.keyboard.press("Tab")
