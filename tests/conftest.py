@@ -21,6 +21,7 @@ from jupyter_agentbox.system import SystemClock
 from jupyter_agentbox.testing import FakeAnnouncer, FakeClock, FakeIds, MemoryApprovalStore
 
 from .pgbouncer import pooled
+from .ports import keep_kernel_ports
 from .postgresql import make_postgresql_database
 from .scheduling import InOrder, rank
 
@@ -33,6 +34,8 @@ gc.disable()
 # For other examples: pytest --hypothesis-profile=default
 settings.register_profile("tests", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("tests")
+
+keep_kernel_ports()
 
 # What a shell starts in the background ignores Ctrl-C, and so would all that the tests start.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

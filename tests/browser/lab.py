@@ -22,7 +22,7 @@ import nbformat
 
 from jupyter_agentbox.core.isolation import Isolation
 from jupyter_agentbox.sandbox.install import kernelspec
-from tests.ports import FRESH_PORTS
+from tests.ports import KEEP_KERNEL_PORTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -153,7 +153,7 @@ def _environment(root: Path, token: str) -> dict[str, str]:
     needy = {"command": "${AGENTBOX_TEST_UNSET}"}
     servers = {"shop": SHOP, STRANGE_NAME: STRANGE, "needy": needy}
     (places["config"] / "mcp.json").write_text(json.dumps({"mcpServers": servers}))
-    (places["config"] / "jupyter_server_config.py").write_text(CONFIG)
+    (places["config"] / "jupyter_server_config.py").write_text(CONFIG + KEEP_KERNEL_PORTS)
     settings = places["share"] / "lab" / "settings"
     settings.mkdir(parents=True)
     (settings / "overrides.json").write_text(json.dumps(SETTINGS))
@@ -184,7 +184,6 @@ def running_lab(root: Path, *options: str, python: str = sys.executable) -> Iter
         "--port=0",
         "--ServerApp.jpserver_extensions={'jupyter_agentbox': True}",
         f"--ServerApp.root_dir={root / 'work'}",
-        FRESH_PORTS,
         "--LabApp.news_url=None",
         "--LabApp.expose_app_in_browser=True",
         "--JupyterNotebookApp.expose_app_in_browser=True",

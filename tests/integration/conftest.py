@@ -22,7 +22,7 @@ from tornado.httpclient import AsyncHTTPClient, HTTPRequest
 from tornado.websocket import WebSocketClientConnection, websocket_connect
 
 from jupyter_agentbox.testing import MockModelServer
-from tests.ports import FRESH_PORTS, kept_port
+from tests.ports import KEEP_KERNEL_PORTS, kept_port
 
 TIMEOUT = 60
 APPROVAL_EVENT = "https://events.jupyter-agentbox.org/approval/v1"
@@ -285,6 +285,8 @@ async def _start_server(root: Path, port: int, servers: Any, options: tuple[str,
     if IPYKERNEL_630 is not None:
         install_kernelspec(root / "data", "ik630", IPYKERNEL_630)
     (root / "config" / "mcp.json").write_text(json.dumps({"mcpServers": servers or {"shop": SHOP}}))
+    with (root / "config" / "jupyter_server_config.py").open("a") as config:
+        config.write(KEEP_KERNEL_PORTS)
     token = secrets.token_hex(16)
     environment = {
         **os.environ,
@@ -305,7 +307,6 @@ async def _start_server(root: Path, port: int, servers: Any, options: tuple[str,
         "--ip=127.0.0.1",
         f"--port={port}",
         f"--ServerApp.root_dir={root / 'work'}",
-        FRESH_PORTS,
         *options,
         env=environment,
         stdin=asyncio.subprocess.DEVNULL,

@@ -13,6 +13,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from tests.ports import FRESH_PORTS
 from tests.processes_alive import children, survivors
 
 from .conftest import SHOP, TIMEOUT, Kernel, Server, install_kernelspec, start_server
@@ -74,12 +75,16 @@ async def test_a_reason_with_half_a_character_reaches_the_cell(server: Server) -
         assert "half \ufffd" in str(error)
 
 
-async def test_a_kernel_whose_port_was_taken_asks_over_its_new_ports(server: Server, tmp_path: Path) -> None:
+async def test_a_kernel_whose_port_was_taken_asks_over_its_new_ports(
+    tmp_path: Path, jp_asyncio_loop: asyncio.AbstractEventLoop
+) -> None:
+    server = await start_server(tmp_path, options=(FRESH_PORTS,))
     install_kernelspec(server.root / "data", "late", sys.executable, "-c", WITH_TAKEN_PORT, str(tmp_path / "first"))
     async with server.kernel(name="late") as kernel:
         cell = asyncio.create_task(kernel.run(CALL))
         await server.decide(await server.pending("list_orders"))
         assert (await cell).stdout.startswith("ran ")
+    await server.stop()
     assert "Address already in use" in (server.root / "server.log").read_text()
 
 
