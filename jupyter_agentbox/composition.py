@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -25,6 +26,7 @@ from jupyter_agentbox.core.waiting_times import WaitingTimes
 from jupyter_agentbox.mcp_client.arguments import JsonSchemaChecker
 from jupyter_agentbox.mcp_client.configuration import where_to_look
 from jupyter_agentbox.mcp_client.configuration_files import ConfigurationFiles
+from jupyter_agentbox.mcp_client.hub_approvals import HubApprovals
 from jupyter_agentbox.mcp_client.limits import ServerLimits
 from jupyter_agentbox.mcp_client.project_servers import LayeredConfiguration, ProjectServers, TrustedServers
 from jupyter_agentbox.mcp_client.registry import ServerRegistry
@@ -155,6 +157,7 @@ class AgentBox:
     sign_ins: SignInManager
     checker: JsonSchemaChecker
     trail: SiteTrail
+    hub_approvals: HubApprovals
 
     async def start(self) -> None:
         """Close requests that servers which no longer run left open.
@@ -180,7 +183,7 @@ class AgentBox:
         await self.manual_calls.aclose()
         self.sign_ins.close()
         await self.approvals.orphan()
-        await self.tools.aclose()
+        await asyncio.gather(self.tools.aclose(), self.hub_approvals.aclose())
         self.checker.close()
         await self.approvals.recorded()
         await self.audit.aclose()
@@ -200,6 +203,7 @@ def build(
     modes: ThreadModes | None = None,
     answerer: Answerer | None = None,
     person_of: PersonOf = nobody_known,
+    hub_token: Callable[[], str] = lambda: os.environ.get("JUPYTERHUB_API_TOKEN", ""),
 ) -> AgentBox:
     """Build and connect the parts. Opens and starts nothing.
 
@@ -223,6 +227,8 @@ def build(
         Answers servers' questions if there is no page to show them.
     person_of : callable, optional
         Returns the person who made a call, with their groups, for rules with `groups`. By default, groups are unknown.
+    hub_token : callable, optional
+        Returns the token that the Hub gave this server, to ask the Hub service with; by default the environment's.
 
     Raises
     ------
@@ -310,6 +316,7 @@ def build(
         answerer=answerer,
     )
     modes = modes or ThreadModes()
+    hub_approvals = HubApprovals(source=lambda: rules.load().site.hub_policy, token=hub_token, limits=settings.limits)
     calls = CallManager(
         approvals=approvals,
         policies=policies,
@@ -319,6 +326,7 @@ def build(
         questions=questions,
         running_calls=running_calls,
         decide_with=settings.decide_with,
+        second_persons=hub_approvals,
     )
     return AgentBox(
         store=store,
@@ -353,6 +361,7 @@ def build(
         ),
         checker=checker,
         trail=trail,
+        hub_approvals=hub_approvals,
     )
 
 

@@ -290,7 +290,7 @@ class Policy:
     Parameters
     ----------
     rules : tuple of Rule
-        In any order: strictness decides, then position.
+        In any order: strictness decides, then position. Of rules that ask, one that requires more people is stricter.
     model_may_allow : tuple of str
         ``server.tool`` patterns, split at the first dot, of calls that a model may allow instead of a person: in an
         agent's thread with the mode ``auto_review``, and if no rule matches. An ask rule requires a person. A dot in a
@@ -353,6 +353,11 @@ def _all_of(approvers: Approvers, rules: Iterable[Rule]) -> Approvers:
     return approvers
 
 
+def _strictness(rule: Rule) -> tuple[int, int]:
+    """Return the sort key of a rule: of those that ask, one that requires more people is stricter."""
+    return rule.effect.strictness, 0 if rule.approvers is None else rule.approvers.count
+
+
 class _RuleIndex:
     """Index of rules by tool: most rules are about one server.
 
@@ -363,7 +368,7 @@ class _RuleIndex:
     """
 
     def __init__(self, rules: tuple[Rule, ...]) -> None:
-        by_strictness = sorted(rules, key=lambda rule: -rule.effect.strictness)
+        by_strictness = sorted(rules, key=_strictness, reverse=True)
         self._of_server: dict[str, list[tuple[int, Rule]]] = {}
         self._of_any: list[tuple[int, Rule]] = []
         for place in enumerate(by_strictness):

@@ -141,6 +141,19 @@ class ToolCaller(Protocol):
         """
 
 
+class SecondPersons(Protocol):
+    """Asks other people than this server's user for the approval of a call, where a rule names approvers."""
+
+    async def ask(self, call: ToolCall, tool: ToolDescription, *, listener: CallListener) -> ToolResult:
+        """Ask, and wait for the decision. If the call was not approved, the result is an error that says why.
+
+        Raises
+        ------
+        ToolServerError
+            They could not be asked; the call did not run.
+        """
+
+
 class ArgumentChecker(Protocol):
     """Validates arguments against a tool's input schema."""
 

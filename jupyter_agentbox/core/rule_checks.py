@@ -32,11 +32,18 @@ _STEP: Final = re.compile(r"(?:^|/)\.{1,2}(?:/|$)")
 #: Maximum number of problems reported per file.
 _MOST_PROBLEMS: Final = 20
 _KEYS: Final = ("effect", "server", "tool", "arguments", "notebook", "isolation", "timeout", "reason")
+#: Those of a rule in the policy of a Hub service for users' own tools.
+HUB_RULE_KEYS: Final = (*_KEYS, "approvers")
 APPROVERS_KEYS: Final = ("group", "count", "self", "delegates", "escalation", "break_glass", "reason")
 _ESCALATION_KEYS: Final = ("group", "after")
 _FILE_KEYS: Final = ("rules", "$schema")
 #: Additional keys of rules in a site's file.
 _SITE_RULE_KEYS: Final = ("groups", "below")
+#: Where keys can stand that not all files have.
+_ELSEWHERE: Final = {
+    **dict.fromkeys(_SITE_RULE_KEYS, "a site's file"),
+    "approvers": "the policy of a Hub service",
+}
 #: Additional keys of a site's file.
 SITE_KEYS: Final = ("features", "servers", "audit", "hub_policy")
 _SERVERS_KEYS: Final = ("allow", "deny")
@@ -186,10 +193,10 @@ class RuleChecker:
         if not isinstance(node.content, dict):
             self.say(node, "a rule must be an object")
             return
-        of_site = [key for key in _SITE_RULE_KEYS if key in node.keys and key not in self._keys]
-        for key in of_site:
-            self.found.append((node.keys[key], f"`{key}` can stand in a site's file only"))
-        self.check_keys(node, (*self._keys, *of_site), "a rule")
+        elsewhere = {key: where for key, where in _ELSEWHERE.items() if key in node.keys and key not in self._keys}
+        for key, where in elsewhere.items():
+            self.found.append((node.keys[key], f"`{key}` can stand in {where} only"))
+        self.check_keys(node, (*self._keys, *elsewhere), "a rule")
         self._check_choice(node, "effect", [effect.value for effect in Effect])
         self._check_choice(node, "isolation", [level.value for level in LADDER], needed=False)
         sandboxes = [level.value for level in LADDER if level is not Isolation.NONE]

@@ -12,7 +12,7 @@ from .calls import JsonObject, JsonValue
 from .isolation import Isolation
 from .located_json import Lines, LocatedJsonError, Node, items, member, parse
 from .policy import Effect, Layer, Rule
-from .rule_checks import HUB_POLICY_KEYS, SITE_KEYS, RuleChecker
+from .rule_checks import HUB_POLICY_KEYS, HUB_RULE_KEYS, SITE_KEYS, RuleChecker
 from .site_policy import Feature, HubPolicySource, Lock, ServerPattern, SiteAudit, SitePolicy
 from .text import one_line
 from .tools import ConfigurationProblem
@@ -48,7 +48,7 @@ class RuleText:
     site: SitePolicy = field(default_factory=SitePolicy)
 
 
-def read_text(text: str, *, path: str, layer: Layer) -> RuleText:
+def read_text(text: str, *, path: str, layer: Layer, is_of_hub: bool = False) -> RuleText:
     """Parse the text of a rules file.
 
     Parameters
@@ -59,6 +59,8 @@ def read_text(text: str, *, path: str, layer: Layer) -> RuleText:
         The file's path, for rules and problems.
     layer : Layer
         The origin of the rules.
+    is_of_hub : bool
+        Whether a Hub service signed it; only its rules can name approvers.
     """
     lines = Lines(text)
 
@@ -70,7 +72,7 @@ def read_text(text: str, *, path: str, layer: Layer) -> RuleText:
         node = parse(text)
     except LocatedJsonError as error:
         return RuleText(problems=(problem(one_line(str(error)), error.at),))
-    checker = RuleChecker()
+    checker = RuleChecker(HUB_RULE_KEYS) if is_of_hub else RuleChecker()
     checker.check(node, of_site=layer is Layer.SITE)
     if checker.found:
         return RuleText(problems=tuple(problem(one_line(message), at) for at, message in checker.shown()))

@@ -10,14 +10,17 @@ from typing import Any
 
 from jupyter_agentbox.core.approvals import ApprovalRequest
 from jupyter_agentbox.core.calls import JsonValue, ToolCall
+from jupyter_agentbox.core.local_calls import APPROVE_TOOL, LOCAL_CALLS, is_local, read_question
+from jupyter_agentbox.core.ports import ToolCaller
 from jupyter_agentbox.core.reported_origins import ReportedOrigin
 from jupyter_agentbox.core.tools import ToolDescription
-from jupyter_agentbox.exceptions import TooManyRequestsError
+from jupyter_agentbox.exceptions import TooManyRequestsError, UnknownToolError
 from jupyter_agentbox.services.approvals.kept_requests import KeptRequests
 from jupyter_agentbox.services.calls.manager import CallManager, FinishedCall
 
 from .callers import Caller
 from .central_servers import CentralServers
+from .local_calls import APPROVAL, LocalTool
 
 
 class CentralCalls:
@@ -61,8 +64,8 @@ class CentralCalls:
 
     @property
     def servers(self) -> tuple[str, ...]:
-        """The names of the central servers."""
-        return self._servers.names
+        """The names of the endpoints: the central servers, and that for calls of users' own tools."""
+        return (*self._servers.names, LOCAL_CALLS)
 
     async def list_tools(self, server: str, caller: Caller) -> Sequence[ToolDescription]:
         """Return a server's tools.
@@ -71,7 +74,7 @@ class CentralCalls:
         ------
         UnknownServerError, ServerConfigurationError, ToolServerError
         """
-        return await self._servers.list_tools(server, caller)
+        return (APPROVAL,) if server == LOCAL_CALLS else await self._servers.list_tools(server, caller)
 
     def start(
         self,
@@ -100,6 +103,8 @@ class CentralCalls:
         ------
         TooManyRequestsError
             If too many of the user's calls are waiting or running. Nothing is stored.
+        UnknownToolError, ToolArgumentsError
+            If what the user's server asks about one of its own tools cannot be understood.
         """
         running = self._running.get(caller.name, ())
         if len(running) >= self._most_calls:
@@ -108,17 +113,19 @@ class CentralCalls:
             )
         origin = replace(caller.origin, reported=reported)
         call = ToolCall(server=server, tool=tool, arguments=dict(arguments), origin=origin)
-        tools = self._servers.of(caller)
+        tools: ToolCaller = self._servers.of(caller)
+        if server == LOCAL_CALLS:
+            call, tools = _local_call(call)
         return self._begin(caller, self._calls.run(call, on_waiting=on_waiting, on_running=_ignore, own=tools))
 
     def resume(
         self, request_id: str, *, caller: Caller, on_waiting: Callable[[ApprovalRequest], None]
     ) -> asyncio.Task[FinishedCall]:
         """Resume a call that was waiting when the service ended. The task behaves like that of `start`."""
-        tools = self._servers.of(caller)
 
         async def run() -> FinishedCall:
             request = await self._kept.take(request_id)
+            tools: ToolCaller = LocalTool() if is_local(request.call) else self._servers.of(caller)
             return await self._calls.resume(request, on_waiting=on_waiting, on_running=_ignore, own=tools)
 
         return self._begin(caller, run())
@@ -166,6 +173,14 @@ class CentralCalls:
             del self._running[user]
         if not task.cancelled():
             task.exception()  # marks it as retrieved, in case nobody awaits the task any more
+
+
+def _local_call(call: ToolCall) -> tuple[ToolCall, LocalTool]:
+    """Return the call of a user's own tool that a user's server asks about, and that tool."""
+    if call.tool != APPROVE_TOOL:
+        raise UnknownToolError(f"there is no tool `{call.tool:.80}`, only `{APPROVE_TOOL}`")
+    local, tool = read_question(call.arguments, call)
+    return local, LocalTool(tool)
 
 
 def _ignore(_request: ApprovalRequest) -> None:

@@ -13,6 +13,7 @@ from datetime import timedelta
 from jupyter_agentbox.core.approvals import ApprovalRequest
 from jupyter_agentbox.core.calls import ToolCall
 from jupyter_agentbox.core.changes import Facts
+from jupyter_agentbox.core.local_calls import is_local
 from jupyter_agentbox.core.policy import Effect
 from jupyter_agentbox.core.questions import OpenQuestion, QuestionAction, QuestionAnswer
 from jupyter_agentbox.core.redaction import SECRET_NAMES, Redaction
@@ -43,6 +44,7 @@ from jupyter_agentbox.system import RandomIds, SystemClock
 
 from .calls import CentralCalls
 from .central_servers import CentralServers
+from .local_calls import HubPolicyManager
 from .logs import RequestLog
 from .metrics import Metrics
 from .open_calls import OpenCalls
@@ -216,7 +218,7 @@ def build(settings: Settings, policy: PolicyFile, environment: Mapping[str, str]
         policy=in_force, environment=environment, limits=ServerLimits(), idle_timeout=settings.idle_timeout
     )
     checker = JsonSchemaChecker()
-    policies = PolicyManager(source=in_force, person_of=_caller_of)
+    policies = HubPolicyManager(in_force, person_of=_caller_of)
 
     def facts() -> Facts:
         return Facts(site_rules=digest_of_file(in_force.current))
@@ -330,7 +332,7 @@ def _caller_of(call: ToolCall | None) -> Person:
 
 def _why_otherwise(request: ApprovalRequest, policy: PolicyFile, policies: PolicyManager) -> str:
     """Return why a waiting request can no longer be allowed; empty if the current policy would ask the same people."""
-    if request.call.server not in policy.servers:
+    if request.call.server not in policy.servers and not is_local(request.call):
         return f"`{request.call.server}` is no longer a central server"
     today = policies.evaluate(request.call, request.tool)
     if today.effect is Effect.DENY:

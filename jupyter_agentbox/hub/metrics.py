@@ -7,6 +7,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 from jupyter_agentbox.core.approvals import ApprovalRequest, Status
 from jupyter_agentbox.core.audit_search import seconds_of
 from jupyter_agentbox.core.calls import JsonObject
+from jupyter_agentbox.core.local_calls import is_local
 from jupyter_agentbox.core.policy import Effect
 
 #: Upper bounds of the histograms' buckets, in seconds: how long tools run, and how long requests wait.
@@ -79,7 +80,7 @@ class Metrics:
         if request.is_open:
             self._open[request.id] = request
         if before is None and (request.is_open or request.evaluation.effect is Effect.DENY):
-            self._opened.labels(request.call.server, request.evaluation.effect.value).inc()
+            self._opened.labels(_server(request), request.evaluation.effect.value).inc()
         if before is not None and before.status is Status.PENDING:
             self._count_answer(before, request)
         self._count_ended(request)
@@ -107,7 +108,14 @@ class Metrics:
     def _count_ended(self, request: ApprovalRequest) -> None:
         if request.outcome is None or request.outcome.finished_at is None or request.has_not_run:
             return
+        if is_local(request.call):  # it runs on the user's server
+            return
         self._ended.labels(request.call.server, request.outcome.state.value).inc()
         seconds = seconds_of(request)
         if seconds is not None:
             self._runs.labels(request.call.server).observe(seconds)
+
+
+def _server(request: ApprovalRequest) -> str:
+    """Return the label for the server: one for all of users' own, whose names users choose."""
+    return "local" if is_local(request.call) else request.call.server

@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import Final
 
 from jupyter_agentbox.core.calls import JsonObject, JsonValue
+from jupyter_agentbox.core.local_calls import LOCAL_CALLS
 from jupyter_agentbox.core.located_json import Lines, LocatedJsonError, Node, items, member, parse
 from jupyter_agentbox.core.policy import Layer, Policy, Rule
-from jupyter_agentbox.core.rule_checks import MAX_PATTERN, RuleChecker
+from jupyter_agentbox.core.rule_checks import HUB_RULE_KEYS, MAX_PATTERN, RuleChecker
 from jupyter_agentbox.core.rule_text import MAX_BYTES, rule_from_json
 from jupyter_agentbox.core.text import one_line
 from jupyter_agentbox.core.tools import ConfigurationProblem
@@ -55,11 +56,14 @@ class LocalPolicy:
         Seconds for which users' servers apply it without contact with the service.
     policy : JSON object
         ``rules``, ``features`` and ``servers``, as in a site's rules file.
+    rules : tuple of Rule
+        The rules among these, by which the service finds whom to ask about a call.
     """
 
     hub: str
     valid: float
     policy: JsonObject
+    rules: tuple[Rule, ...] = ()
 
     def to_json(self) -> JsonObject:
         """Return it in the format of the file."""
@@ -75,7 +79,7 @@ class PolicyFile:
     path : Path
         The file.
     policy : Policy
-        Its rules. Rules with approvers come first, those with the most approvals at the top: these are stricter.
+        Its rules.
     text : str
         The whole file. The entries of servers are read from it with each user's variables.
     secrets : mapping
@@ -217,7 +221,7 @@ class _Reader:
             own_servers=frozenset(own),
             servers=tuple(_keys(node, "mcpServers")),
             auditors=frozenset(str(group.content) for group in items(node, "auditors")),
-            local=_local_policy(member(node, "local")),
+            local=self._local_policy(member(node, "local")),
             files=(self._path, *self._secret_files(node)),
         )
         self._check_entries(node, found)
@@ -245,6 +249,8 @@ class _Reader:
                 check.found.append(
                     (at, f"`{name:.80}` cannot be the name of a server: use letters, digits, `-` and `_`")
                 )
+            elif name == LOCAL_CALLS:
+                check.found.append((at, f"`{name}` cannot be the name of a server: the service has this endpoint"))
 
     def _check_rules(self, node: Node) -> None:
         rules = member(node, "rules")
@@ -280,17 +286,29 @@ class _Reader:
         seconds = DEFAULT_VALID if valid is None else valid.content
         if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not MIN_VALID <= seconds <= MAX_VALID:
             check.say(valid or given, f"`valid` must be a number of seconds from {MIN_VALID} to {MAX_VALID}")
-        for_users = RuleChecker()
+        for_users = RuleChecker(HUB_RULE_KEYS)
         for_users.check_for_users(given)
         check.found += for_users.found
 
     def _rules(self, node: Node) -> tuple[Rule, ...]:
-        rules = [
+        return tuple(
             rule_from_json(one.value, Layer.SITE, str(self._path), self._lines.place(one.at)[0])
             for one in items(node, "rules")
             if isinstance(one.value, dict)
-        ]
-        return tuple(sorted(rules, key=_wanted_approvals, reverse=True))
+        )
+
+    def _local_policy(self, node: Node | None) -> LocalPolicy | None:
+        """Return the part for users' servers, which has been checked."""
+        if node is None or not isinstance(node.value, dict):
+            return None
+        given = node.value
+        valid = given.get("valid")
+        return LocalPolicy(
+            hub=str(given["hub"]),
+            valid=float(valid) if isinstance(valid, int | float) else DEFAULT_VALID,
+            policy={key: given[key] for key in _SENT_KEYS if key in given},
+            rules=self._rules(node),
+        )
 
     def _secrets(self, node: Node) -> Mapping[str, str]:
         found: dict[str, str] = {}
@@ -354,23 +372,6 @@ class _Reader:
     def _problem(self, at: int, message: str) -> ConfigurationProblem:
         line, column = self._lines.place(at)
         return ConfigurationProblem(path=str(self._path), message=one_line(message), line=line, column=column)
-
-
-def _local_policy(node: Node | None) -> LocalPolicy | None:
-    """Return the part for users' servers, which has been checked."""
-    if node is None or not isinstance(node.value, dict):
-        return None
-    given = node.value
-    valid = given.get("valid")
-    return LocalPolicy(
-        hub=str(given["hub"]),
-        valid=float(valid) if isinstance(valid, int | float) else DEFAULT_VALID,
-        policy={key: given[key] for key in _SENT_KEYS if key in given},
-    )
-
-
-def _wanted_approvals(rule: Rule) -> int:
-    return 0 if rule.approvers is None else rule.approvers.count
 
 
 def _keys(node: Node, name: str) -> Mapping[str, int]:

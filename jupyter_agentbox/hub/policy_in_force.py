@@ -40,6 +40,8 @@ class _State:
         When it came into force.
     book : RuleBook
         Its rules.
+    local_book : RuleBook
+        Its rules for users' own tools.
     signer : PolicySigner or None
         Signs the part for users' own servers.
     """
@@ -47,6 +49,7 @@ class _State:
     policy: PolicyFile
     since: datetime
     book: RuleBook
+    local_book: RuleBook
     signer: PolicySigner | None = None
 
 
@@ -161,6 +164,10 @@ class PolicyInForce:
         """Return the rules in force."""
         return self._state.book
 
+    def load_local(self) -> RuleBook:
+        """Return the rules in force for users' own tools."""
+        return self._state.local_book
+
     def write(
         self, entries: Sequence[JsonValue], *, revision: str | None = None, schema: str | None = None
     ) -> NoReturn:
@@ -218,7 +225,9 @@ class PolicyInForce:
 
     def _state_of(self, policy: PolicyFile, signer: PolicySigner | None, *, since: datetime | None = None) -> _State:
         book = RuleBook(rules=policy.policy.rules, version=_version(policy))
-        return _State(policy=policy, since=since or self._clock.now(), book=book, signer=signer)
+        local = RuleBook(rules=() if policy.local is None else policy.local.rules)
+        since = since or self._clock.now()
+        return _State(policy=policy, since=since, book=book, local_book=local, signer=signer)
 
 
 def _stamps(paths: Sequence[Path]) -> tuple[tuple[int, ...] | None, ...]:

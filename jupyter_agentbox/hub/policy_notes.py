@@ -29,9 +29,16 @@ def notes_of(policy: PolicyFile, environment: Mapping[str, str], *, timeout: flo
         How long a request waits if its rule does not say, in seconds.
     """
     rules = policy.policy.rules
+    local = () if policy.local is None else policy.local.rules
     found = [
-        *(f"{rule.file}:{rule.line}: {note}" for rule in rules for note in _of_rule(rule, policy, timeout)),
-        *(f"{rule.file}:{rule.line}: {note}" for rule in rules for note in _not_asked(rule, rules)),
+        *(f"{rule.file}:{rule.line}: {note}" for rule in rules for note in _of_server(rule, policy)),
+        *(f"{rule.file}:{rule.line}: {note}" for rule in (*rules, *local) for note in _of_escalation(rule, timeout)),
+        *(
+            f"{rule.file}:{rule.line}: {note}"
+            for part in (rules, local)
+            for rule in part
+            for note in _not_asked(rule, part)
+        ),
         *(f"{path}: members of its group can change it: run `chmod g-w` on it" for path in _group_writable(policy)),
         *(f"{policy.path}: {note}" for note in _of_secrets(policy)),
         *(f"{policy.path}: {note}" for note in _of_servers(policy, environment)),
@@ -39,9 +46,12 @@ def notes_of(policy: PolicyFile, environment: Mapping[str, str], *, timeout: flo
     return [one_line(note, 500) for note in found]
 
 
-def _of_rule(rule: Rule, policy: PolicyFile, timeout: float) -> Iterable[str]:
+def _of_server(rule: Rule, policy: PolicyFile) -> Iterable[str]:
     if rule.server != "*" and not any(map(matcher_of(rule.server), policy.servers)):
         yield f"no central server matches `{rule.server}`{did_you_mean(rule.server, policy.servers)}"
+
+
+def _of_escalation(rule: Rule, timeout: float) -> Iterable[str]:
     escalation = rule.approvers.escalation if rule.approvers is not None else None
     waits = timeout if rule.timeout is None else rule.timeout
     if escalation is not None and escalation.after >= waits:

@@ -65,7 +65,7 @@ class SignedPolicy:
         PolicyRefusedError
             If anything in it is not understood.
         """
-        found = read_text(json.dumps(self.policy), path=self.name, layer=Layer.SITE)
+        found = read_text(json.dumps(self.policy), path=self.name, layer=Layer.SITE, is_of_hub=True)
         if found.problems:
             raise PolicyRefusedError(f"{self.name} is not understood: {found.problems[0].message}")
         return found.rules, found.site

@@ -9,7 +9,8 @@ from dataclasses import replace
 
 from jupyter_agentbox.core.approvals import Answer, ApprovalRequest, Lapse, Status
 from jupyter_agentbox.core.calls import check_arguments
-from jupyter_agentbox.core.policy import Effect, Rule
+from jupyter_agentbox.core.local_calls import needs_approvers
+from jupyter_agentbox.core.policy import Effect, Evaluation, Rule
 from jupyter_agentbox.core.ports import ArgumentChecker, Clock
 from jupyter_agentbox.core.reviewers import DecideWith, Reviewer
 from jupyter_agentbox.core.site_policy import Feature
@@ -242,6 +243,7 @@ class DecisionManager:
                 request_id=request.id,
                 reason=str(evaluation.rule),
             )
+        _check_approvers(request, evaluation)
 
     def _check_rules(self, request: ApprovalRequest) -> None:
         """Reject what a rule written while the request was pending denies; grants are not such rules."""
@@ -253,3 +255,18 @@ class DecisionManager:
                 request_id=request.id,
                 reason=rule.reason or str(rule),
             )
+        _check_approvers(request, evaluation)
+
+
+def _check_approvers(request: ApprovalRequest, evaluation: Evaluation) -> None:
+    """Reject an answer to a call that other people have to approve by now, or with the edited arguments."""
+    rule = evaluation.rule
+    if rule is None or rule.approvers is None or needs_approvers(request.evaluation):
+        return
+    reason = f"members of `{rule.approvers.group}` have to approve it"
+    raise ToolCallRejectedError(
+        f"you cannot allow `{request.call.qualified_name}` like this: {reason}. Reject it, and run the code again to"
+        " ask them.",
+        request_id=request.id,
+        reason=reason,
+    )

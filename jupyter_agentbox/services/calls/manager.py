@@ -6,14 +6,15 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from jupyter_agentbox.core.approvals import ApprovalRequest, Lapse, OutcomeState, Status, reason_for
 from jupyter_agentbox.core.calls import ToolCall, check_arguments, is_long
 from jupyter_agentbox.core.hub_reviews import HubReview
+from jupyter_agentbox.core.local_calls import left_to_hub, needs_approvers
 from jupyter_agentbox.core.policy import Evaluation, Layer
-from jupyter_agentbox.core.ports import ArgumentChecker, ToolCaller
+from jupyter_agentbox.core.ports import ArgumentChecker, CallListener, SecondPersons, ToolCaller
 from jupyter_agentbox.core.reviewers import DecideWith, ReviewerKind, Via
 from jupyter_agentbox.core.tools import ToolDescription, ToolResult
 from jupyter_agentbox.exceptions import (
@@ -81,6 +82,8 @@ class CallManager:
         Shows the progress and log messages of running calls.
     decide_with : DecideWith
         The credentials required to decide.
+    second_persons : SecondPersons, optional
+        Asks the approvers that rules name. Without it, they are asked here: this is the Hub service.
     """
 
     def __init__(
@@ -94,7 +97,9 @@ class CallManager:
         questions: QuestionManager,
         running_calls: RunningCalls,
         decide_with: DecideWith = DecideWith.ANY,
+        second_persons: SecondPersons | None = None,
     ) -> None:
+        self._second_persons = second_persons
         self._approvals = approvals
         self._policies = policies
         self._tools = tools
@@ -215,6 +220,8 @@ class CallManager:
             if floor is not None:
                 evaluation = evaluation.at_least(floor)
             evaluation = self._modes.apply(call, evaluation)
+            if self._second_persons is not None:
+                evaluation = left_to_hub(evaluation)
             answered = await self._modes.review(call, tool, evaluation, decide_with=self._decide_with)
             try:
                 return await self._approvals.open(call, tool, evaluation, answered, asked_at=asked_at)
@@ -271,7 +278,7 @@ class CallManager:
             listener = RunningCall(
                 request, running_calls=self._running_calls, questions=self._questions, on_asked=on_asked
             )
-            result = await tools.call_tool(request.effective_call, listener=listener)
+            result = await self._result_of(request, tools, listener)
         except asyncio.CancelledError:
             self._finish(request, OutcomeState.CANCELLED)
             raise
@@ -289,6 +296,17 @@ class CallManager:
         if refusal is not None:
             raise refusal
         return result
+
+    async def _result_of(self, request: ApprovalRequest, tools: ToolCaller, listener: CallListener) -> ToolResult:
+        """Run the tool, after the approvers whom a rule names have approved the call."""
+        call, review = request.effective_call, None
+        if self._second_persons is not None and needs_approvers(request.evaluation):
+            answer = await self._second_persons.ask(call, request.tool, listener=listener)
+            if answer.is_error:
+                return answer
+            review = answer.review
+        result = await tools.call_tool(call, listener=listener)
+        return result if review is None else replace(result, review=review)
 
     def _finish(
         self, request: ApprovalRequest, state: OutcomeState, error: str = "", review: HubReview | None = None
