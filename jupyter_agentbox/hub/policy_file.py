@@ -63,7 +63,7 @@ class LocalPolicy:
     hub: str
     valid: float
     policy: JsonObject
-    rules: tuple[Rule, ...] = ()
+    rules: tuple[Rule, ...] = field(default=(), compare=False)
 
     def to_json(self) -> JsonObject:
         """Return it in the format of the file."""

@@ -216,7 +216,11 @@ def test_the_key_is_made_once_for_the_service_alone(tmp_path: Path, capsys: pyte
         ({"hub": "h", "rules": [], "audit": {}}, "unknown key `audit`"),
         ({"hub": "h", "rules": [], "features": {"grants": "off"}}, "`grants` must be"),
         ({"hub": "h", "rules": [{"effect": "ask", "server": "a"}]}, "`tool` is missing"),
-        ({"hub": "h", "rules": [{**DENY, "approvers": {"group": "g"}}]}, "unknown key `approvers`"),
+        (
+            {"hub": "h", "rules": [{**DENY, "approvers": {"group": "g"}}]},
+            "`approvers` are of use in a rule whose effect",
+        ),
+        ({"hub": "h", "rules": [{**DENY, "effect": "ask", "approvers": {}}]}, "`group` is missing"),
     ],
 )
 def test_what_is_wrong_in_it_is_told_by_the_check(

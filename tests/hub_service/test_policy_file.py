@@ -13,6 +13,7 @@ import jsonschema_rs
 import pytest
 
 from jupyter_agentbox.core.approvers import Approvers
+from jupyter_agentbox.core.calls import ToolCall
 from jupyter_agentbox.core.policy import Effect, Layer, Rule
 from jupyter_agentbox.core.rule_checks import (
     APPROVERS_KEYS,
@@ -75,7 +76,10 @@ def test_a_policy_has_rules_with_approvers_servers_secrets_and_auditors(tmp_path
 def test_of_rules_that_ask_the_one_that_wants_more_persons_counts(tmp_path: Path) -> None:
     one, two = ({**RULE, "approvers": {"group": "g", "count": count}} for count in (1, 2))
     found = read(tmp_path, {"rules": [RULE, one, two]})
-    assert [rule.approvers and rule.approvers.count for rule in found.policy.rules] == [2, 1, None]
+    rule = found.policy.evaluate(ToolCall(server=RULE["server"], tool="query", arguments={})).rule
+    assert rule is not None
+    assert rule.approvers is not None
+    assert rule.approvers.count == 2
 
 
 def test_an_entry_that_names_the_user_is_each_users_own(tmp_path: Path) -> None:
