@@ -26,8 +26,8 @@ class AuditQuery:
         Names, or patterns with ``*``, ``?`` and ``[...]``.
     reviewer : str or None
         Who decided: a part of the words for them, ignoring case, a `Via` value such as ``api_token``, or ``rule``.
-    notebook_path, thread_id : str or None
-        The call's origin.
+    kernel_id, notebook_path, thread_id : str or None
+        The call's origin. In the record of the Hub service, `kernel_id` is the name of the user who made the call.
     answers, statuses, outcomes : tuple
         The answers, the request statuses and the call outcomes.
     text : str
@@ -43,6 +43,7 @@ class AuditQuery:
     server: str | None = None
     tool: str | None = None
     reviewer: str | None = None
+    kernel_id: str | None = None
     notebook_path: str | None = None
     thread_id: str | None = None
     answers: tuple[Answer, ...] = ()

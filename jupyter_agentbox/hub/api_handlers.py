@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 from prometheus_client import CONTENT_TYPE_LATEST
@@ -11,13 +11,16 @@ from tornado import web
 
 from jupyter_agentbox.core.approvals import ApprovalRequest
 from jupyter_agentbox.core.audit_csv import csv_header, record_to_csv
-from jupyter_agentbox.core.audit_search import AuditPage, AuditQuery, record_to_json
+from jupyter_agentbox.core.audit_search import AuditQuery, record_to_json
 from jupyter_agentbox.core.calls import JsonObject
-from jupyter_agentbox.core.text import one_line
+from jupyter_agentbox.core.otlp import log_record
 from jupyter_agentbox.exceptions import AgentBoxError, InvalidDecisionError, StorageError
 from jupyter_agentbox.services.approvals.handlers import MAX_DECISIONS, named_from_json, verdict_from_json
+from jupyter_agentbox.services.audit.filters import FILTERS, read_filters, text_parameter
 from jupyter_agentbox.services.json_answers import answer_text
 
+from .callers import asker_of
+from .exports import ExportFormat, ExportHandler, otlp_line
 from .handlers import HubServiceHandler, JsonHandler, client_message, status_of_error
 from .reviews import ReviewFilter, ReviewRequest, persons_to_json, summary_of
 
@@ -89,27 +92,25 @@ class DecisionsHandler(JsonHandler):
         self.finish_json({"decisions": [_answered(one) for one in decided]})
 
 
-class AuditHandler(JsonHandler):
-    """The record of all calls of central tools, for auditors."""
-
-    asks_anew = True
+class AuditHandler(ExportHandler):
+    """The record of the calls of central tools, for auditors."""
 
     async def get(self) -> None:
-        """Send all records, newest first, as JSON Lines or, for spreadsheets, as CSV."""
+        """Send all records that match the filters, newest first: as JSON Lines, CSV or OpenTelemetry logs."""
         self.check_auditor()
-        form = self.get_query_argument("format", "jsonl")
-        if form not in _FORMATS:
-            raise web.HTTPError(422, f"`format` must be one of {', '.join(_FORMATS)}")
-        if unknown := self.request.query_arguments.keys() - {"format", "token"}:
-            name = one_line(min(unknown), 60)
-            raise web.HTTPError(422, f"`{name}` is not a parameter here: the file has all records, so filter the file")
-        media, text, line = _FORMATS[form]
-        self.set_header("Content-Type", media)
-        self.set_header("Content-Disposition", f'attachment; filename="agentbox-record.{form}"')
-        async for page in self.parts.audit.export(AuditQuery()):
-            self.write(text + await asyncio.to_thread(_lines, page, line))
-            text = ""
-            await self.flush()
+        form, query = self.read_format(FORMATS), self._query()
+        await self.send_file("agentbox-record", form, self._pages(query))
+
+    def _query(self) -> AuditQuery:
+        self.check_parameters(AUDIT_FILTERS)
+        try:
+            return replace(read_filters(self), kernel_id=text_parameter(self, "user"))
+        except ValueError as error:
+            raise self.bad_query(str(error)) from None
+
+    async def _pages(self, query: AuditQuery) -> AsyncIterator[Sequence[ApprovalRequest]]:
+        async for page in self.parts.audit.export(query):
+            yield page.records
 
 
 class PolicyHandler(JsonHandler):
@@ -159,22 +160,60 @@ class ReadyHandler(HubServiceHandler):
             self.finish({"status": "ok", "database_held_since": since, "policy": policy})
 
 
-def _json_line(record: ApprovalRequest) -> str:
-    return answer_text({**record_to_json(record), **persons_to_json(record)}) + "\n"
+def _to_json(record: ApprovalRequest) -> JsonObject:
+    return {**record_to_json(record), **persons_to_json(record)}
 
 
-def _csv_line(record: ApprovalRequest) -> str:
-    return record_to_csv(record, persons_to_json(record))
+def _json_lines(records: Sequence[ApprovalRequest]) -> str:
+    return "".join(f"{answer_text(_to_json(record))}\n" for record in records)
 
 
-def _lines(page: AuditPage, line: Callable[[ApprovalRequest], str]) -> str:
-    return "".join(map(line, page.records))
+def _csv_lines(records: Sequence[ApprovalRequest]) -> str:
+    return "".join(record_to_csv(record, persons_to_json(record)) for record in records)
 
 
-#: For each format of the record: its media type, its header, and the function that writes one record.
-_FORMATS: Final[dict[str, tuple[str, str, Callable[[ApprovalRequest], str]]]] = {
-    "jsonl": ("application/jsonl", "", _json_line),
-    "csv": ("text/csv; charset=utf-8", csv_header(("asked_by", "reported", "approvers", "votes")), _csv_line),
+def _otlp_line(records: Sequence[ApprovalRequest]) -> str:
+    return otlp_line([_log_record(record) for record in records])
+
+
+def _log_record(record: ApprovalRequest) -> JsonObject:
+    """Return a record as an OpenTelemetry log, with the attributes of reported records."""
+    call, decision, outcome = record.call, record.decision, record.outcome
+    fields: JsonObject = {
+        "user": asker_of(record),
+        "request_id": record.id,
+        "server": call.server,
+        "tool": call.tool,
+        "call_digest": call.digest,
+        "asked_by": asker_of(record),
+        "status": record.status.value,
+        "evaluation": record.evaluation.to_json(),
+        "outcome": None if outcome is None else {"state": outcome.state.value},
+    }
+    if decision is not None:
+        reviewer = decision.reviewer
+        fields["decision"] = {"answer": decision.answer.value, "reviewer": reviewer.name, "via": reviewer.via.value}
+    return log_record(
+        fields,
+        body=answer_text(_to_json(record)),
+        made_at=record.created_at,
+        observed_at=record.ended_at or record.created_at,
+    )
+
+
+#: The filters of the record. Its calls have neither a notebook nor a thread, of which only users' servers know.
+AUDIT_FILTERS: Final = ("user", *(name for name in FILTERS if name not in {"notebook_path", "thread_id"}))
+
+#: The formats of the record, by name.
+FORMATS: Final[Mapping[str, ExportFormat[ApprovalRequest]]] = {
+    "jsonl": ExportFormat(media="application/jsonl", suffix="jsonl", write=_json_lines),
+    "csv": ExportFormat(
+        media="text/csv; charset=utf-8",
+        suffix="csv",
+        write=_csv_lines,
+        header=csv_header(("asked_by", "reported", "approvers", "votes")),
+    ),
+    "otlp": ExportFormat(media="application/jsonl", suffix="jsonl", write=_otlp_line),
 }
 
 

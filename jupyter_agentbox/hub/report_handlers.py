@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Final
@@ -13,19 +12,18 @@ from tornado import web
 
 from jupyter_agentbox.core.audit_trail import record_time
 from jupyter_agentbox.core.calls import JsonObject
-from jupyter_agentbox.core.otlp import export_request, read_log_record
+from jupyter_agentbox.core.otlp import read_log_record
 from jupyter_agentbox.core.times import time_from_json
 from jupyter_agentbox.services.json_answers import answer_text
 from jupyter_agentbox.storage.reports import ReportQuery, ReportRow
 
+from .exports import ExportFormat, ExportHandler, otlp_line
 from .handlers import JsonHandler
 from .reports import MOST_BYTES, TooManyReportsError
 
 
-class ReportsHandler(JsonHandler):
+class ReportsHandler(ExportHandler):
     """Takes records from users' servers, and sends them to auditors."""
-
-    asks_anew = True
 
     async def post(self) -> None:
         """Store records, one line of JSON each, in the name of the user whose token came with them."""
@@ -43,22 +41,20 @@ class ReportsHandler(JsonHandler):
         self.finish_json({"accepted": taken.accepted, "duplicates": taken.duplicates})
 
     async def get(self) -> None:
-        """Send all reported records and the service's own notes, ordered by user and number.
+        """Send reported records and the service's own notes, ordered by user and number.
 
         The format is JSON Lines, or one OpenTelemetry export per line, as collectors read from files.
         """
         self.check_auditor()
-        form = self.get_query_argument("format", "jsonl")
-        if form not in FORMATS:
-            raise web.HTTPError(422, f"`format` must be one of {', '.join(FORMATS)}")
+        form = self.read_format(FORMATS)
         query = ReportQuery(
             tenant=self.get_query_argument("user", ""), since=self._time("since"), until=self._time("until")
         )
-        self.set_header("Content-Type", "application/jsonl")
-        self.set_header("Content-Disposition", 'attachment; filename="agentbox-reports.jsonl"')
+        await self.send_file("agentbox-reports", form, self._pages(query))
+
+    async def _pages(self, query: ReportQuery) -> AsyncIterator[Sequence[ReportRow]]:
         while rows := await self.parts.reports.page(query):
-            self.write(await asyncio.to_thread(FORMATS[form], rows))
-            await self.flush()
+            yield rows
             query = replace(query, after=(rows[-1].tenant, rows[-1].number))
 
     def _time(self, name: str) -> datetime | None:
@@ -67,7 +63,7 @@ class ReportsHandler(JsonHandler):
             return None
         found = time_from_json(given)
         if found is None:
-            raise web.HTTPError(422, f"`{name}` must be a time such as 2026-05-01T00:00:00Z")
+            raise self.bad_query(f"`{name}` must be a time such as 2026-05-01T00:00:00Z")
         return found
 
 
@@ -88,11 +84,14 @@ def _lines(rows: Sequence[ReportRow]) -> str:
 
 def _otlp_line(rows: Sequence[ReportRow]) -> str:
     logs = [read_log_record(row.record, observed_at=row.received_at) for row in rows if row.record is not None]
-    return f"{answer_text(export_request(logs, service='jupyter-agentbox-hub'))}\n" if logs else ""
+    return otlp_line(logs)
 
 
-#: The function that writes rows, by the name of the format.
-FORMATS: Final[dict[str, Callable[[Sequence[ReportRow]], str]]] = {"jsonl": _lines, "otlp": _otlp_line}
+#: The formats of reported records, by name.
+FORMATS: Final[Mapping[str, ExportFormat[ReportRow]]] = {
+    "jsonl": ExportFormat(media="application/jsonl", suffix="jsonl", write=_lines),
+    "otlp": ExportFormat(media="application/jsonl", suffix="jsonl", write=_otlp_line),
+}
 
 
 def row_to_json(row: ReportRow) -> JsonObject:

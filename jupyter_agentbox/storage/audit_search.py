@@ -131,6 +131,8 @@ def _keys(query: AuditQuery, dialect: str) -> Select[Any]:
         statement = statement.where(columns.created_at >= microseconds(query.since))
     if query.until is not None:
         statement = statement.where(columns.created_at < microseconds(query.until))
+    if query.kernel_id is not None:
+        statement = statement.where(columns.kernel_id == text_key(query.kernel_id))
     if query.notebook_path is not None:
         statement = statement.where(columns.notebook_path == text_key(query.notebook_path))
     if query.cursor is not None:

@@ -15,7 +15,7 @@ import jupyter_agentbox.hub
 from jupyter_agentbox.core.approval_json import request_to_json
 from jupyter_agentbox.core.approvers import Approvers, Escalation
 from jupyter_agentbox.core.policy import Effect, Evaluation, Layer, Rule
-from jupyter_agentbox.hub.api_handlers import _FORMATS
+from jupyter_agentbox.hub.api_handlers import AUDIT_FILTERS, FORMATS
 from jupyter_agentbox.hub.app import routes
 from jupyter_agentbox.hub.handlers import PageHandler
 from jupyter_agentbox.hub.reviews import ReviewRequest
@@ -82,9 +82,10 @@ def test_fields_of_a_request_are_those_of_an_answer() -> None:
     assert set(answer["votes"][0]) == set(SCHEMAS["Vote"]["properties"])
 
 
-def test_formats_of_the_record_are_those_of_the_code() -> None:
-    (parameter,) = DOCUMENT["paths"]["/api/audit"]["get"]["parameters"]
-    assert set(parameter["schema"]["enum"]) == set(_FORMATS)
+def test_filters_and_formats_of_the_record_are_those_of_the_code() -> None:
+    *filters, form = DOCUMENT["paths"]["/api/audit"]["get"]["parameters"]
+    assert [one["name"] for one in (*filters, form)] == [*AUDIT_FILTERS, "format"]
+    assert form["schema"]["enum"] == list(FORMATS)
 
 
 async def status_of(service: Service, method: str, path: str, headers: dict[str, str]) -> int:

@@ -128,8 +128,6 @@ async def test_the_record_says_which_version_of_the_policy_held_when_a_call_aske
         await tools.call_tool(call)
         lines = (await service.get("api/audit", session="dan")).body.decode().splitlines()
         table = (await service.get("api/audit?format=csv", session="dan")).body.decode()
-        refused = await service.get("api/audit?since=2030-01-01", session="dan")
-        assert (refused.code, "`since` is not a parameter here" in refused.body.decode()) == (422, True)
 
     records = [one for one in map(json.loads, lines) if one["call"]["server"] == "warehouse"]
     assert [one["evaluation"].get("policy_version") for one in reversed(records)] == [first, second]

@@ -473,7 +473,7 @@ async def test_the_record_is_a_table_too_in_which_nothing_is_a_formula(tmp_path:
     assert row["reason"] == "'=1+1"
     assert not [cell for cell in row.values() if cell.startswith(("=", "+", "-", "@"))]
     assert exported.headers["Content-Type"] == "text/csv; charset=utf-8"
-    assert refused == [403, 422]
+    assert refused == [403, 400]
 
 
 async def test_what_waited_when_the_service_ended_cannot_run_later(tmp_path: Path) -> None:

@@ -39,7 +39,11 @@ def the_requests() -> list[ApprovalRequest]:
         a_request("waits"),
         a_request("allowed"),
         a_request("rejected", call=a_call(tool="restock", arguments={"note": 'Ünïcode "quoted" \\ 100%'})),
-        a_request("denied", call=a_call(server="bank", tool="[pay]", origin=Origin(thread_id="t1")), evaluation=RULED),
+        a_request(
+            "denied",
+            call=a_call(server="bank", tool="[pay]", origin=Origin(kernel_id="k*", thread_id="t1")),
+            evaluation=RULED,
+        ),
         a_request("lapsed", call=a_call(server="shop_x", tool="\ud800x" * 80)),
     ]
     times = [replace(request, created_at=NOON + timedelta(hours=hour)) for hour, request in enumerate(made)]
@@ -90,6 +94,8 @@ async def ids(url: str, requests: list[ApprovalRequest], **query: Any) -> list[s
         ({"reviewer": "rule"}, "denied"),
         ({"notebook_path": "work/orders.ipynb", "server": "shop"}, "rejected allowed waits"),
         ({"thread_id": "t1"}, "denied"),
+        ({"kernel_id": "k*", "server": "b*"}, "denied"),
+        ({"kernel_id": "k"}, ""),
         ({"answers": (Answer.ALLOW_ONCE, Answer.REJECT_ONCE)}, "rejected allowed"),
         ({"statuses": (Status.PENDING, Status.EXPIRED)}, "lapsed waits"),
         ({"outcomes": (OutcomeState.FAILED,)}, ""),
@@ -162,9 +168,9 @@ async def test_a_cursor_that_is_none_is_refused(url: str) -> None:
     await log.aclose()
 
 
-@pytest.mark.parametrize("query", [{}, {"server": "s", "statuses": (Status.PENDING,)}, {"reviewer": "x", "tool": "a*"}])
-async def test_a_search_reads_one_index_and_no_other_record(tmp_path: Path, query: dict[str, Any]) -> None:
-    log = SqlAuditLog(sqlite_url(str(tmp_path / "approvals.db")))
+async def plan_of(directory: Path, **query: Any) -> str:
+    """Return how SQLite finds the first records."""
+    log = SqlAuditLog(sqlite_url(str(directory / "approvals.db")))
 
     def plan(connection: Any) -> str:
         statement = audit_search._keys(AuditQuery(**query), "sqlite").limit(10)
@@ -172,8 +178,21 @@ async def test_a_search_reads_one_index_and_no_other_record(tmp_path: Path, quer
         return " ".join(row[3] for row in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {text}"))
 
     run: Callable[..., Any] = log._committer.run
-    found = await run(plan, write=False)
+    found: str = await run(plan, write=False)
     await log.aclose()
+    return found
+
+
+@pytest.mark.parametrize("query", [{}, {"server": "s", "statuses": (Status.PENDING,)}, {"reviewer": "x", "tool": "a*"}])
+async def test_a_search_reads_one_index_and_no_other_record(tmp_path: Path, query: dict[str, Any]) -> None:
+    found = await plan_of(tmp_path, **query)
 
     assert "COVERING INDEX agentbox_approvals_found" in found
+    assert "TEMP B-TREE" not in found
+
+
+async def test_a_search_for_a_kernel_reads_no_record_of_another(tmp_path: Path) -> None:
+    found = await plan_of(tmp_path, kernel_id="k", server="s")
+
+    assert "INDEX agentbox_approvals_kernel (kernel_id=?" in found
     assert "TEMP B-TREE" not in found
