@@ -6,7 +6,7 @@ import csv
 import io
 import json
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
@@ -20,6 +20,8 @@ from .text import visible
 _FORMULA: Final = re.compile(" *[=+\\-@\t\r＝＋－＠]")
 #: The same in locales in which semicolons separate cells, even within quotes.
 _INNER_FORMULA: Final = re.compile(";(?=[ \"']*[=+\\-@＝＋－＠])")
+#: How many characters a cell of a spreadsheet holds.
+_LONGEST_CELL: Final = 32_767
 #: The CSV columns, in order.
 CSV_COLUMNS: Final = (
     *("created_at", "ended_at", "server", "tool", "call", "notebook_path", "cell_id", "kernel_id", "thread_id"),
@@ -31,7 +33,7 @@ CSV_COLUMNS: Final = (
 
 def csv_header(more: Collection[str] = ()) -> str:
     """Return the CSV header line, with the names of additional columns."""
-    return _csv_line(_columns(more))
+    return csv_line(_columns(more))
 
 
 def _columns(more: Collection[str]) -> Sequence[str]:
@@ -67,7 +69,7 @@ def record_to_csv(request: ApprovalRequest, more: Mapping[str, object] = Mapping
         "edited_arguments": _json(decision.get("arguments")),
     }
     cells = {**flat, **{name: one if isinstance(one, str) else _json(one) for name, one in more.items()}}
-    return _csv_line([_cell(cells[name]) for name in _columns(more)])
+    return csv_line([cells[name] for name in _columns(more)])
 
 
 def _object(value: object) -> JsonObject:
@@ -78,13 +80,15 @@ def _json(value: object) -> str:
     return "" if value is None else json.dumps(value, ensure_ascii=False)
 
 
+def csv_line(cells: Iterable[object]) -> str:
+    """Return a line of CSV that is safe to open: no cell is a formula, and none controls a terminal."""
+    line = io.StringIO()
+    csv.writer(line).writerow(map(_cell, cells))
+    return line.getvalue()
+
+
 def _cell(value: object) -> str:
     text = "" if value is None else visible(str(value)).replace("\n", " ")
     text = _INNER_FORMULA.sub(";'", text)
-    return f"'{text}" if _FORMULA.match(text) else text
-
-
-def _csv_line(cells: Sequence[str]) -> str:
-    line = io.StringIO()
-    csv.writer(line).writerow(cells)
-    return line.getvalue()
+    text = f"'{text}" if _FORMULA.match(text) else text
+    return text if len(text) <= _LONGEST_CELL else f"{text[: _LONGEST_CELL - 1]}…"

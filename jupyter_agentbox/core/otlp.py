@@ -61,7 +61,7 @@ def severity_of(record: Mapping[str, JsonValue]) -> Severity:
     is_alarming = (
         record.get("event") == "revoked"
         or record.get("status") in _ALARMING
-        or _at(record, ("outcome", "state")) == "failed"
+        or field_at(record, ("outcome", "state")) == "failed"
     )
     return Severity.WARN if is_alarming else Severity.INFO
 
@@ -91,7 +91,7 @@ def log_record(
         "attributes": [
             {"key": f"agentbox.{name}", "value": value}
             for name, path in _ATTRIBUTES.items()
-            if (value := _any_value(_at(record, path))) is not None
+            if (value := _any_value(field_at(record, path))) is not None
         ],
     }
     event = record.get("event")
@@ -134,7 +134,8 @@ def _time(given: JsonValue) -> datetime | None:
     return None if found.tzinfo is None else found
 
 
-def _at(record: Mapping[str, JsonValue], path: Sequence[str]) -> JsonValue:
+def field_at(record: Mapping[str, JsonValue], path: Sequence[str]) -> JsonValue:
+    """Return the field of a record at a path; ``None`` if there is none."""
     found: JsonValue = dict(record)
     for name in path:
         found = found.get(name) if isinstance(found, dict) else None

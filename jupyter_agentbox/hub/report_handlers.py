@@ -13,6 +13,7 @@ from tornado import web
 from jupyter_agentbox.core.audit_trail import record_time
 from jupyter_agentbox.core.calls import JsonObject
 from jupyter_agentbox.core.otlp import read_log_record
+from jupyter_agentbox.core.report_csv import REPORT_HEADER, report_to_csv
 from jupyter_agentbox.core.times import time_from_json
 from jupyter_agentbox.services.json_answers import answer_text
 from jupyter_agentbox.storage.reports import ReportQuery, ReportRow
@@ -43,7 +44,7 @@ class ReportsHandler(ExportHandler):
     async def get(self) -> None:
         """Send reported records and the service's own notes, ordered by user and number.
 
-        The format is JSON Lines, or one OpenTelemetry export per line, as collectors read from files.
+        The format is JSON Lines, CSV, or one OpenTelemetry export per line, as collectors read from files.
         """
         self.check_auditor()
         form = self.read_format(FORMATS)
@@ -82,6 +83,10 @@ def _lines(rows: Sequence[ReportRow]) -> str:
     return "".join(f"{answer_text(row_to_json(row))}\n" for row in rows)
 
 
+def _csv_lines(rows: Sequence[ReportRow]) -> str:
+    return "".join(report_to_csv(row_to_json(row)) for row in rows)
+
+
 def _otlp_line(rows: Sequence[ReportRow]) -> str:
     logs = [read_log_record(row.record, observed_at=row.received_at) for row in rows if row.record is not None]
     return otlp_line(logs)
@@ -90,6 +95,7 @@ def _otlp_line(rows: Sequence[ReportRow]) -> str:
 #: The formats of reported records, by name.
 FORMATS: Final[Mapping[str, ExportFormat[ReportRow]]] = {
     "jsonl": ExportFormat(media="application/jsonl", suffix="jsonl", write=_lines),
+    "csv": ExportFormat(media="text/csv; charset=utf-8", suffix="csv", write=_csv_lines, header=REPORT_HEADER),
     "otlp": ExportFormat(media="application/jsonl", suffix="jsonl", write=_otlp_line),
 }
 

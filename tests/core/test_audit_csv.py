@@ -6,7 +6,7 @@ import io
 import pytest
 
 from jupyter_agentbox.core.approvals import ApprovalRequest
-from jupyter_agentbox.core.audit_csv import CSV_COLUMNS, csv_header, record_to_csv
+from jupyter_agentbox.core.audit_csv import CSV_COLUMNS, csv_header, csv_line, record_to_csv
 from tests.samples import a_call, a_request, an_ended_request
 
 
@@ -47,6 +47,12 @@ def test_no_cell_is_a_formula_where_a_semicolon_begins_a_cell() -> None:
     line = record_to_csv(a_request(call=a_call(server=evil, tool=evil, arguments={evil: evil})))
     assert not any(cell.strip(" '\"").startswith(("=", "@")) and cell[0] != "'" for cell in line.split(";")[1:])
     assert "select 1;' =cmd" in line
+
+
+def test_no_cell_is_longer_than_that_of_a_spreadsheet() -> None:
+    [whole, cut] = next(csv.reader([csv_line(["x" * 32_767, "=" + "x" * 32_767])]))
+    assert whole == "x" * 32_767
+    assert cut == "'=" + "x" * 32_764 + "…"
 
 
 def test_nothing_in_a_cell_steers_a_terminal() -> None:

@@ -15,6 +15,7 @@ import jupyter_agentbox.hub
 from jupyter_agentbox.core.approval_json import request_to_json
 from jupyter_agentbox.core.approvers import Approvers, Escalation
 from jupyter_agentbox.core.policy import Effect, Evaluation, Layer, Rule
+from jupyter_agentbox.hub import report_handlers
 from jupyter_agentbox.hub.api_handlers import AUDIT_FILTERS, FORMATS
 from jupyter_agentbox.hub.app import routes
 from jupyter_agentbox.hub.handlers import PageHandler
@@ -86,6 +87,8 @@ def test_filters_and_formats_of_the_record_are_those_of_the_code() -> None:
     *filters, form = DOCUMENT["paths"]["/api/audit"]["get"]["parameters"]
     assert [one["name"] for one in (*filters, form)] == [*AUDIT_FILTERS, "format"]
     assert form["schema"]["enum"] == list(FORMATS)
+    forms = [one for one in DOCUMENT["paths"]["/api/reports"]["get"]["parameters"] if one["name"] == "format"]
+    assert forms[0]["schema"]["enum"] == list(report_handlers.FORMATS)
 
 
 async def status_of(service: Service, method: str, path: str, headers: dict[str, str]) -> int:

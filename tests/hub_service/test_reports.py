@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import csv
+import io
 import json
 import sqlite3
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -173,6 +175,30 @@ async def test_the_record_is_exported_as_opentelemetry_logs(tmp_path: Path) -> N
     assert [log.body.string_value.encode() for log in logs] == lines
     assert {log.time_unix_nano for log in logs} == {1777636800000012000}
     assert (len(requests), wrong.code) == (2, 400)
+
+
+async def test_the_record_is_a_table_too_in_which_nothing_is_a_formula(tmp_path: Path) -> None:
+    lines = lines_of("ada", 600, tool="=1+1", decision={"reason": '@SUM(1);"=2'}, error="\ud800")
+    async with running_service(tmp_path, a_policy()) as service:
+        empty = await service.get("api/reports?format=csv", token="dan")
+        for start in (0, 300):
+            assert (await report(service, "ada", lines[start : start + 299]))[0] == 200
+        answer = await service.get("api/reports?format=csv&user=ada", token="dan")
+        nobody = await service.get("api/reports?format=csv&user=bob", token="dan")
+        told = await rows(service)
+        refused = await service.get("api/reports?format=csv", token="ada")
+
+    table = list(csv.DictReader(io.StringIO(answer.body.decode())))
+    assert [(row["user"], row["number"], row["hash"]) for row in table] == [
+        (row["user"], str(row["number"]), row["hash"]) for row in told
+    ]
+    assert [row["event"] for row in table if row["is_note"] == "true"] == ["missing"]
+    assert (table[0]["tool"], table[0]["reason"]) == ("'=1+1", "'@SUM(1);'\"=2")
+    assert not [cell for row in table for cell in row.values() if cell.startswith(("=", "+", "-", "@"))]
+    assert answer.headers["Content-Type"] == "text/csv; charset=utf-8"
+    assert empty.body == nobody.body
+    assert csv.DictReader(io.StringIO(empty.body.decode())).fieldnames == list(table[0])
+    assert refused.code == 403
 
 
 async def test_a_gap_is_in_sight_until_it_is_filled(tmp_path: Path, database_url: str) -> None:
