@@ -220,7 +220,8 @@ def _regex(pattern: str) -> str:
 
 
 def _set(piece: str) -> str:
-    return "[" + piece[1:].replace("\\", "\\\\").replace("!", "^", 1 if piece[1] == "!" else 0)
+    members = piece[1:].replace("\\", "\\\\").replace("[", "\\[")
+    return "[" + members.replace("!", "^", 1 if piece[1] == "!" else 0)
 
 
 def _may_have(word: str, dialect: str) -> ColumnElement[bool]:

@@ -82,6 +82,7 @@ async def ids(url: str, requests: list[ApprovalRequest], **query: Any) -> list[s
         ({"tool": "delete_order"}, "allowed waits"),
         ({"tool": "*o[rc]*"}, "rejected allowed waits"),
         ({"tool": "[[]pay]"}, "denied"),
+        ({"tool": "[[:x:]]*"}, ""),
         ({"tool": "\ud800x" * 80}, "lapsed"),
         ({"reviewer": "ada"}, "allowed"),
         ({"reviewer": "Bob B."}, "rejected"),

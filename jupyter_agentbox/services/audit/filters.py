@@ -10,6 +10,7 @@ from tornado import web
 
 from jupyter_agentbox.core.approvals import Answer, OutcomeState, Status
 from jupyter_agentbox.core.audit_search import AuditQuery
+from jupyter_agentbox.core.globs import problem_of_pattern
 
 MAX_TEXT: Final = 200
 #: The names of the parameters that `read_filters` reads.
@@ -35,8 +36,8 @@ def read_filters(handler: web.RequestHandler) -> AuditQuery:
     return AuditQuery(
         since=_time(handler, "since"),
         until=_time(handler, "until"),
-        server=text_parameter(handler, "server"),
-        tool=text_parameter(handler, "tool"),
+        server=_pattern(handler, "server"),
+        tool=_pattern(handler, "tool"),
         reviewer=text_parameter(handler, "reviewer"),
         notebook_path=text_parameter(handler, "notebook_path"),
         thread_id=text_parameter(handler, "thread_id"),
@@ -50,6 +51,13 @@ def read_filters(handler: web.RequestHandler) -> AuditQuery:
 def text_parameter(handler: web.RequestHandler, name: str) -> str | None:
     """Return the value of a parameter; ``None`` if it is missing or empty."""
     return handler.get_query_argument(name, "") or None
+
+
+def _pattern(handler: web.RequestHandler, name: str) -> str | None:
+    pattern = text_parameter(handler, name)
+    if pattern is not None and (problem := problem_of_pattern(pattern)):
+        raise ValueError(f"`{name}`: {problem}")
+    return pattern
 
 
 def _time(handler: web.RequestHandler, name: str) -> datetime | None:

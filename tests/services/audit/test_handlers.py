@@ -131,7 +131,7 @@ async def test_pages_follow_each_other_without_a_gap(decided_call: DecidedCall, 
             {"since": "soon"},
             {"decision": "perhaps"},
         ),
-        *({"status": "x"}, {"outcome": "x"}, {"format": "xml"}, {"q": "x" * 201}),
+        *({"status": "x"}, {"outcome": "x"}, {"format": "xml"}, {"q": "x" * 201}, {"tool": "[z-a]"}),
     ],
 )
 async def test_what_cannot_be_read_is_422(audit: Any, query: dict[str, str]) -> None:
