@@ -7,7 +7,8 @@ from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequen
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from tornado import web
+from tornado import iostream, web
+from tornado.http1connection import HTTP1Connection
 
 from jupyter_agentbox.core.calls import JsonObject
 from jupyter_agentbox.core.otlp import export_request
@@ -68,9 +69,21 @@ class ExportHandler(JsonHandler):
         self.set_header("Content-Type", form.media)
         self.set_header("Content-Disposition", f'attachment; filename="{name}.{form.suffix}"')
         self.write(form.header)
-        async for page in pages:
-            self.write(await asyncio.to_thread(form.write, page))
-            await self.flush()
+        try:
+            async for page in pages:
+                self.write(await asyncio.to_thread(form.write, page))
+                await self.flush()
+        except iostream.StreamClosedError:
+            return  # the client has disconnected
+        except Exception:
+            self._break_off()
+            raise
+
+    def _break_off(self) -> None:
+        """Close the connection if a part of the file was sent, so that nobody takes that part for the whole file."""
+        connection = self.request.connection
+        if self._headers_written and isinstance(connection, HTTP1Connection):
+            connection.close()
 
 
 def otlp_line(logs: Sequence[JsonObject]) -> str:

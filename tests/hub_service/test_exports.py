@@ -14,9 +14,12 @@ from typing import Any
 import pytest
 from google.protobuf.json_format import Parse
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
+from tornado.simple_httpclient import HTTPStreamClosedError
 
+from jupyter_agentbox.core.audit_search import AuditPage, AuditQuery
 from jupyter_agentbox.core.pagination import microseconds
 from jupyter_agentbox.core.times import time_from_json
+from jupyter_agentbox.exceptions import StorageError
 from jupyter_agentbox.services.audit import manager as audit_manager
 
 from .service import TIMEOUT, Service, a_policy, running_service
@@ -89,6 +92,8 @@ async def test_an_auditor_gets_only_the_records_that_were_asked_for(tmp_path: Pa
         ("decision=x", "`decision` must be one of allow_once, "),
         ("outcome=x", "`outcome` must be one of "),
         ("q=" + 201 * "x", "`q` may have 200 characters at most"),
+        ("server=[z-a]", "`server`: `z-a` in `[z-a]` is upside down"),
+        ("tool=[abc", "`tool`: `[abc` has no `]`"),
         ("format=xls", "`format` must be one of jsonl, csv, otlp"),
         ("usr=ada", "`usr` is not a parameter here; use user, since, until, server, "),
         ("user=ada&notebook_path=a.ipynb", "`notebook_path` is not a parameter here"),
@@ -124,6 +129,27 @@ async def test_a_record_of_several_pages_is_sent_without_a_gap(
 
     assert filtered == [3, 0]
     assert len(otlp.body.splitlines()) == 3, "a line for each page"
+
+
+async def test_a_file_that_could_not_be_sent_to_its_end_is_not_taken_for_the_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(audit_manager, "_EXPORTED", 2)
+    async with recorded(tmp_path) as service:
+        search, answers = service.box.audit.search, iter((True, False, False))
+
+        async def failing(query: AuditQuery) -> AuditPage:
+            if not next(answers):
+                raise StorageError("the disk is gone")
+            return await search(query)
+
+        monkeypatch.setattr(service.box.audit, "search", failing)
+        with pytest.raises(HTTPStreamClosedError):
+            await service.get("api/audit", token="dan")
+        none = await service.get("api/audit", token="dan")
+
+    assert (none.code, json.loads(none.body)["reason"]) == (503, "storage")
+    assert "Content-Disposition" not in none.headers
 
 
 async def test_the_record_is_exported_as_opentelemetry_logs(tmp_path: Path) -> None:
