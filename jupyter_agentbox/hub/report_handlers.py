@@ -47,6 +47,7 @@ class ReportsHandler(ExportHandler):
         The format is JSON Lines, CSV, or one OpenTelemetry export per line, as collectors read from files.
         """
         self.check_auditor()
+        self.check_parameters(("user", "since", "until"))
         form = self.read_format(FORMATS)
         query = ReportQuery(
             tenant=self.get_query_argument("user", ""), since=self._time("since"), until=self._time("until")

@@ -201,6 +201,20 @@ async def test_the_record_is_a_table_too_in_which_nothing_is_a_formula(tmp_path:
     assert refused.code == 403
 
 
+@pytest.mark.parametrize(
+    ("query", "says"),
+    [
+        ("server=shop", "`server` is not a parameter here; use user, since, until, format"),
+        ("since=soon", "`since` must be a time such as 2026-05-01T00:00:00Z"),
+        ("format=xls", "`format` must be one of jsonl, csv, otlp"),
+    ],
+)
+async def test_a_filter_that_cannot_be_understood_returns_no_record(tmp_path: Path, query: str, says: str) -> None:
+    async with running_service(tmp_path, a_policy()) as service:
+        refused = await service.get(f"api/reports?{query}", token="dan")
+    assert (refused.code, json.loads(refused.body)["message"]) == (400, says)
+
+
 async def test_a_gap_is_in_sight_until_it_is_filled(tmp_path: Path, database_url: str) -> None:
     lines = lines_of("ada", 60)
     async with running_service(tmp_path, a_policy(), database_url=database_url) as service:
