@@ -9,6 +9,8 @@ from typing import Any, Final
 from tornado import web
 
 from jupyter_agentbox.core.approvals import Answer, ApprovalRequest, Status
+from jupyter_agentbox.core.isolation import Isolation
+from jupyter_agentbox.core.local_calls import is_local
 from jupyter_agentbox.core.look_alikes import look_alikes
 from jupyter_agentbox.core.text import visible
 from jupyter_agentbox.services.approvals.handlers import MAX_REASON
@@ -76,6 +78,7 @@ def view_of(reviewed: ReviewRequest, now: datetime) -> dict[str, Any]:
         "is_shortened": call.omitted is not None,
         "odd": warnings_of(request),
         "description": visible(request.tool.description),
+        "place": visible(_place_of(request)),
         "rule": visible(rule.reason or str(rule)) if rule is not None else "",
         "is_pending": request.status is Status.PENDING,
         "votes": [visible(f"{vote.reviewer.name} has approved{_with_reason(vote.reason)}") for vote in request.votes],
@@ -85,6 +88,16 @@ def view_of(reviewed: ReviewRequest, now: datetime) -> dict[str, Any]:
         "needs_reason": approvers is not None and approvers.needs_reason,
         "refusal": visible(reviewed.refusal[:1].upper() + reviewed.refusal[1:]),
     }
+
+
+def _place_of(request: ApprovalRequest) -> str:
+    """Return where a call of a user's own tool runs and comes from, as the user's server says; otherwise nothing."""
+    if not is_local(request.call):
+        return ""
+    origin, asker = request.call.origin, asker_of(request)
+    where = f"the notebook {origin.notebook_path}" if origin.notebook_path else "no notebook"
+    sandbox = "not sandboxed" if origin.isolation is Isolation.NONE else f"sandboxed with {origin.isolation.value}"
+    return f"on the server of {asker}, which says that the call comes from {where}, {sandbox}"
 
 
 def shown_arguments(request: ApprovalRequest) -> str:
@@ -131,6 +144,8 @@ def _then(request: ApprovalRequest) -> str:
         return ", not run yet"
     if request.has_not_run:
         return ", but did not run"
+    if is_local(request.call):
+        return ", to run on the user's server"
     return f", {request.outcome.state.value}"
 
 

@@ -112,6 +112,8 @@ async def test_an_approver_approves_and_the_call_runs_on_the_users_server(tmp_pa
         assert [one["may_decide"] for one in await service.pending("ada")] == [False]
         assert not call.done()
         assert ada.waiting.empty()
+        page = (await service.get(f"requests/{request['id']}", session="bob")).body.decode()
+        assert "on the server of ada, which says that the call comes from the notebook a.ipynb, not sandboxed" in page
 
         assert (await service.decide(request, "bob"))[0] == 200
         done = await call
@@ -122,6 +124,7 @@ async def test_an_approver_approves_and_the_call_runs_on_the_users_server(tmp_pa
         assert stored.outcome is not None
         assert stored.outcome.review is not None
         assert stored.outcome.review.approved_by == ("bob",)
+        assert [one.id for one in ada.seen] == [stored.id]  # the card that says whom the Hub asks
         central = await service.json(f"api/requests/{request['id']}", token="dan")
         assert central["reported"]["request_id"] == stored.id
         assert central["outcome"]["state"] == "succeeded"
