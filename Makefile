@@ -126,9 +126,16 @@ CHECKS_AT_ONCE ?= 2
 UNIT_TESTS := $(addprefix tests/,core protocol services storage codegen processes contents) \
     $(addprefix tests/test_,layers.py docs.py background.py composition.py)
 
+#: Leaves out those of them that need PostgreSQL, or wait until a claim runs out.
+NOT_SLOW := -k "not postgresql" --ignore=tests/storage/test_service_claim.py
+
 .PHONY: test-quick
-test-quick: lint jest $(PYTHON_READY) ## Run lint, types and unit tests: what one runs all day
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --quiet $(UNIT_TESTS)
+test-quick: $(PYTHON_READY) $(NODE_READY) ## Run lint, types and unit tests: what one runs all day
+	.ci/side-by-side $(MAKE) --jobs=$(CHECKS_AT_ONCE) --output-sync=target SIDE_BY_SIDE=1 test-unit jest lint-lab lint-python
+
+.PHONY: test-unit
+test-unit: $(PYTHON_READY) ## Run the unit tests of the Python code, without the slow ones
+	$(BIN)/python -m pytest -n $(CHECKS_AT_ONCE) --dist loadfile --quiet $(NOT_SLOW) $(UNIT_TESTS)
 
 .PHONY: jest
 jest: $(NODE_READY) ## Run the unit tests of the lab extension
