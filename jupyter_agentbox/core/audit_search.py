@@ -10,6 +10,7 @@ from datetime import datetime
 from .approval_json import call_to_json, decision_to_json, evaluation_to_json, outcome_to_json
 from .approvals import Answer, ApprovalRequest, OutcomeState, Status
 from .calls import JsonObject, JsonValue
+from .local_calls import needs_approvers
 from .signatures import signature
 from .times import json_time
 
@@ -119,9 +120,17 @@ def decided_by(request: ApprovalRequest) -> str:
         return who if decision.rule is None else f"rule {decision.rule} of {who}"
     if request.evaluation.grant is not None:
         return request.evaluation.grant.granter.in_words
+    if approved_by := _approved_at_hub(request):
+        return f"{' and '.join(approved_by)}, at the Hub"
     if request.status in (Status.APPROVED, Status.REJECTED):
         return f"rule {request.evaluation.rule}" if request.evaluation.rule is not None else "rule"
     return ""
+
+
+def _approved_at_hub(request: ApprovalRequest) -> tuple[str, ...]:
+    """Return who approved a call that this server asks nobody about, because a rule has the Hub ask a group."""
+    review = request.outcome.review if request.outcome is not None else None
+    return review.approved_by if review is not None and needs_approvers(request.evaluation) else ()
 
 
 def record_to_json(request: ApprovalRequest) -> JsonObject:

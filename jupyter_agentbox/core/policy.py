@@ -275,8 +275,9 @@ class Evaluation:
         """Return the evaluation, and where its rule stands, as the REST API sends it."""
         rule = self.rule
         version: JsonObject = {} if self.policy_version is None else {"policy_version": self.policy_version}
+        group: JsonObject = {} if rule is None or rule.approvers is None else {"asks_group": rule.approvers.group}
         named = dict.fromkeys(("rule", "layer", "reason", "file", "line")) if rule is None else rule.named()
-        return {"effect": self.effect.value, **named, **version}
+        return {"effect": self.effect.value, **named, **version, **group}
 
     def without_asking(self, refusal: Rule) -> Evaluation:
         """Return the evaluation if nobody can be asked: an effect of ``ask`` becomes this rule's refusal."""

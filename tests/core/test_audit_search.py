@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from jupyter_agentbox.core.approvals import Answer, Lapse, OutcomeState
+from jupyter_agentbox.core.approvals import Answer, Lapse, Outcome, OutcomeState, Status
+from jupyter_agentbox.core.approvers import Approvers
 from jupyter_agentbox.core.audit_search import (
     AuditQuery,
     decided_by,
@@ -40,6 +41,21 @@ def test_all_who_approved_a_call_are_named_and_of_a_rejected_one_who_rejected_it
     assert decided_by(decided) == "bob and cleo"
     assert [has_words(decided, [word]) for word in ("bob", "cleo", "dan")] == [True, True, False]
     assert decided_by(endorsed.decide(a_decision(request, Answer.REJECT_ONCE, reviewer=cleo))) == "cleo"
+
+
+def test_who_approved_a_users_own_tool_at_the_hub_is_named_and_until_then_the_rule() -> None:
+    rule = replace(RULE, effect=Effect.ASK, approvers=Approvers(group="g"))
+    request = replace(
+        a_request(evaluation=Evaluation(effect=Effect.ALLOW, rule=rule)), status=Status.APPROVED, outcome=None
+    )
+    review = HubReview(status="approved", approved_by=("bob", "cleo"))
+    ended = replace(request, outcome=Outcome(state=OutcomeState.SUCCEEDED, review=review))
+    plain = replace(ended, evaluation=Evaluation(effect=Effect.ALLOW, rule=RULE))
+
+    assert decided_by(request) == f"rule {rule}"
+    assert decided_by(ended) == "bob and cleo, at the Hub"
+    assert decided_by(plain) == f"rule {RULE}"
+    assert ended.evaluation.to_json()["asks_group"] == "g"
 
 
 def test_what_a_grant_decided_names_who_gave_it_and_the_record_has_the_grant() -> None:

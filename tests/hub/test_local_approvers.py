@@ -71,6 +71,7 @@ def test_an_approver_at_the_hub_lets_a_users_own_tool_run_which_the_users_rules_
     person.run(0)
 
     asked = person.card().get_by_role("group", name="Approval at the Hub")
+    expect(person.card()).to_contain_text("The Hub is asked because of the rule “site: ask mine.get_*”.")
     expect(asked).to_contain_text("Asked at the Hub: a member of shop-keepers. Nobody has approved yet.")
     (request,) = demo.pending("bob")
     assert (request["call"]["server"], request["asked_by"]) == ("local/mine", "ada")

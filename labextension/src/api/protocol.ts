@@ -160,6 +160,8 @@ export interface IEvaluation {
   reason?: string | null;
   /** Whose rule it is; those of a session are written by nobody. Not sent by older servers. */
   layer?: string | null;
+  /** The group at the Hub whose members approve the call, if there is one. */
+  asks_group?: string;
   /** The grant that led to the effect. */
   grant?: IGrantUse | null;
   voided?: IVoidGrant | null;

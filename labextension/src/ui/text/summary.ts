@@ -173,10 +173,13 @@ function describeSpan(
 }
 
 function describeAllowance(
-  { call, decision }: IApproval,
+  { call, decision, evaluation }: IApproval,
   by: string,
   trans: TranslationBundle
 ): string {
+  if (!decision && evaluation.asks_group !== undefined) {
+    return trans.__('The Hub is asked because of %1.', by);
+  }
   const comment = label(decision?.reason ?? '', 200);
   const who = comment ? trans.__('%1 (“%2”)', by, comment) : by;
   if (!decision?.arguments) {

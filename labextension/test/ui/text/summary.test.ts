@@ -78,6 +78,18 @@ function reviewed(
   });
 }
 
+test('says that a rule has the Hub asked about a tool of the user', () => {
+  const item = withOutcome('running');
+  const evaluation = {
+    effect: 'allow' as const,
+    rule: 'site: ask git.push',
+    asks_group: 'g'
+  };
+  expect(textOf({ ...item, evaluation, decision: null })).toBe(
+    'The Hub is asked because of the rule “site: ask git.push”. Running…'
+  );
+});
+
 test('says that others are asked at the Hub, and then who approved', () => {
   expect(reviewed('running', {})).toBe(
     'Allowed by ada. Waiting for approval at the Hub…'
