@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from jupyter_agentbox.exceptions import ToolArgumentsError
 
-from .calls import JsonObject, ToolCall
+from .calls import JsonObject, ToolCall, check_arguments, is_long
 from .isolation import Isolation
 from .policy import Effect, Evaluation
 from .reported_origins import ReportedOrigin
@@ -20,7 +20,10 @@ LOCAL_CALLS: Final = "local-calls"
 APPROVE_TOOL: Final = "approve_call"
 #: Precedes the name of a user's own server in the service's requests. No central server's name contains a slash.
 _PREFIX: Final = "local/"
-_TEXTS: Final = ("title", "description")
+#: Maximum length of a name and of the texts, in characters, and of all but the call's arguments, in bytes.
+_LONGEST_NAME: Final = 1000
+_LONGEST_TEXTS: Final = {"title": 1000, "description": 20_000}
+_MOST_BYTES: Final = 200_000
 
 
 def is_local(call: ToolCall) -> bool:
@@ -63,8 +66,8 @@ def question_about(call: ToolCall, tool: ToolDescription) -> JsonObject:
         "server": call.server,
         "tool": call.tool,
         "arguments": dict(call.arguments),
-        "title": tool.title,
-        "description": tool.description,
+        "title": tool.title[: _LONGEST_TEXTS["title"]],
+        "description": tool.description[: _LONGEST_TEXTS["description"]],
         "annotations": tool.annotations,
         "defaults": tool.defaults,
     }
@@ -86,16 +89,8 @@ def read_question(question: Mapping[str, Any], asking: ToolCall) -> tuple[ToolCa
     ToolArgumentsError
         If they are not what `question_about` returns.
     """
-    for name in ("server", "tool"):
-        if not isinstance(question.get(name), str) or not question[name]:
-            raise ToolArgumentsError(f"`{name}` must be a non-empty string", parameter=name)
-    for name in ("arguments", "annotations", "defaults"):
-        if not isinstance(question.get(name, {}), dict):
-            raise ToolArgumentsError(f"`{name}` must be an object", parameter=name)
-    texts = {name: question.get(name, "") for name in _TEXTS}
-    for name, text in texts.items():
-        if not isinstance(text, str):
-            raise ToolArgumentsError(f"`{name}` must be a string", parameter=name)
+    _check_question(question)
+    texts = {name: question.get(name, "") for name in _LONGEST_TEXTS}
     properties: JsonObject = {name: {"default": value} for name, value in question.get("defaults", {}).items()}
     tool = ToolDescription(
         name=question["tool"],
@@ -116,6 +111,24 @@ def read_question(question: Mapping[str, Any], asking: ToolCall) -> tuple[ToolCa
         origin=origin,
     )
     return call, tool
+
+
+def _check_question(question: Mapping[str, Any]) -> None:
+    for name in ("server", "tool"):
+        text = question.get(name)
+        if not isinstance(text, str) or not 0 < len(text) <= _LONGEST_NAME:
+            raise ToolArgumentsError(f"`{name}` must be a string of 1 to {_LONGEST_NAME:,} characters", parameter=name)
+    for name in ("arguments", "annotations", "defaults"):
+        if not isinstance(question.get(name, {}), dict):
+            raise ToolArgumentsError(f"`{name}` must be an object", parameter=name)
+    for name, longest in _LONGEST_TEXTS.items():
+        text = question.get(name, "")
+        if not isinstance(text, str) or len(text) > longest:
+            raise ToolArgumentsError(f"`{name}` must be a string of at most {longest:,} characters", parameter=name)
+    rest = {name: value for name, value in question.items() if name != "arguments"}
+    if is_long(rest, limit=_MOST_BYTES):
+        raise ToolArgumentsError(f"all but `arguments` must be smaller than {_MOST_BYTES:,} bytes")
+    check_arguments(rest)
 
 
 def _isolation(reported: ReportedOrigin | None) -> Isolation:

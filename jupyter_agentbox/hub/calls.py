@@ -1,4 +1,4 @@
-"""Runs users' calls of central tools under the site's policy, with the service's servers and credentials."""
+"""Runs users' calls of central tools under the site's policy, and asks approvers about calls of users' own tools."""
 
 from __future__ import annotations
 
@@ -25,6 +25,8 @@ from .local_calls import APPROVAL, LocalTool
 
 class CentralCalls:
     """Runs calls of central tools, each in the name of the user whose token came with it.
+
+    A call of a user's own tool is not run here: it waits for its approvers, and its result says that it was approved.
 
     Parameters
     ----------

@@ -339,11 +339,11 @@ async def _outcome(call: asyncio.Task[FinishedCall]) -> tuple[dict[str, Any], Hu
         return failure(str(error)), HubReview(status="rejected", reason=error.reason)
     except AgentBoxError as error:
         if isinstance(error, StorageError):
-            log.warning("a call of a central tool failed: %s", error)
+            log.warning("a call failed: %s", error)
         return failure(client_message(error)), None
     except Exception:
         # A boundary: whatever an adapter raises, the caller learns that the call failed, and the log has the details.
-        log.exception("a call of a central tool failed")
+        log.exception("a call failed")
         return failure("the service failed; the service's log says why"), None
 
 

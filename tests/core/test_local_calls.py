@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -72,14 +73,24 @@ def test_the_service_reads_the_call_with_what_rules_read_and_nothing_that_it_wou
         ({"arguments": []}, "arguments"),
         ({"annotations": "x"}, "annotations"),
         ({"defaults": 1}, "defaults"),
+        ({"server": "s" * 1001}, "server"),
+        ({"description": "d" * 20_001}, "description"),
+        ({"defaults": {"a": "d" * 200_000}}, None),
+        ({"annotations": {"a": float("nan")}}, "annotations"),
         ({"title": 1}, "title"),
         ({"description": []}, "description"),
     ],
 )
-def test_anything_else_is_refused(change: Any, parameter: str) -> None:
+def test_anything_else_is_refused(change: Any, parameter: str | None) -> None:
     with pytest.raises(ToolArgumentsError) as error:
         read_question({**question_about(CALL, TOOL), **change}, asking())
     assert error.value.parameter == parameter
+
+
+def test_long_texts_of_a_tool_are_cut_as_the_service_would_refuse_them() -> None:
+    tool = replace(TOOL, title="t" * 2000, description="d" * 30_000)
+    _, read = read_question(question_about(CALL, tool), asking())
+    assert (len(read.title), len(read.description)) == (1000, 20_000)
 
 
 def test_only_a_rule_with_approvers_leaves_a_call_to_the_hub() -> None:

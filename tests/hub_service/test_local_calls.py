@@ -43,8 +43,9 @@ ADA = Reviewer(name="ada", via=Via.BROWSER)
 class UsersBox:
     """What runs the calls of ada's code, with an MCP server of her own that the service does not know."""
 
-    def __init__(self, box: AgentBox) -> None:
+    def __init__(self, box: AgentBox, clock: FakeClock) -> None:
         self.box = box
+        self.clock = clock
         self.seen: list[ApprovalRequest] = []
         self.waiting: asyncio.Queue[ApprovalRequest] = asyncio.Queue()
 
@@ -84,7 +85,7 @@ async def users_box(
         )
         await box.start()
         try:
-            yield UsersBox(box)
+            yield UsersBox(box, server.clock)
         finally:
             await box.aclose()
 
@@ -230,6 +231,27 @@ async def test_rules_for_notebooks_and_isolation_apply_as_reported(tmp_path: Pat
         assert waiting.evaluation.rule is None
 
 
+async def test_what_was_approved_does_not_run_on_a_server_that_was_exchanged_meanwhile(tmp_path: Path) -> None:
+    async with asking_service(tmp_path, QUERY) as service, users_box(tmp_path, service) as ada:
+        call = ada.start()
+        request = await asked(service)
+        other = {"command": sys.executable, "args": [str(WAREHOUSE), "another"]}
+        (tmp_path / "ada" / "mcp.json").write_text(json.dumps({"mcpServers": {"lake": other}}))
+        await service.decide(request, "bob")
+        with pytest.raises(ToolServerError, match="its server or the tool has changed since it was approved"):
+            await call
+
+
+async def test_a_policy_that_denies_by_then_counts_on_the_users_server_too(tmp_path: Path) -> None:
+    async with asking_service(tmp_path, QUERY) as service, users_box(tmp_path, service) as ada:
+        call = ada.start()
+        request = await asked(service)
+        ada.clock.advance(2 * 3600)  # the policy expires, and none has come since
+        await service.decide(request, "bob")
+        with pytest.raises(ToolCallRejectedError, match=r"`lake\.query` did not run: it is denied by now"):
+            await call
+
+
 async def test_a_policy_that_changed_meanwhile_is_the_services(tmp_path: Path) -> None:
     async with asking_service(tmp_path, QUERY) as service, users_box(tmp_path, service) as ada:
         policy = with_local({"effect": "deny", "server": "lake", "tool": "query", "reason": "closed"})
@@ -286,6 +308,10 @@ async def test_what_no_server_of_ours_asks_is_refused_and_no_central_server_is_m
             result = await tools.call_tool(ToolCall(server="local-calls", tool="approve_call", arguments=question))
             assert result.is_error
             assert "must be" in result.text
+        nan = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "approve_call"}}
+        nan["params"]["arguments"] = {"server": "a", "tool": "b", "defaults": {"a": float("nan")}}
+        _, answer = await service.post("mcp/local-calls", nan, {"Authorization": "Bearer ada"})
+        assert "is not JSON" in answer["result"]["content"][0]["text"]
         message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "drop"}}
         _, answer = await service.post("mcp/local-calls", message, {"Authorization": "Bearer ada"})
         assert "there is no tool `drop`" in answer["result"]["content"][0]["text"]

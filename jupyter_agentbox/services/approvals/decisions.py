@@ -259,7 +259,10 @@ class DecisionManager:
 
 
 def _check_approvers(request: ApprovalRequest, evaluation: Evaluation) -> None:
-    """Reject an answer to a call that other people have to approve by now, or with the edited arguments."""
+    """Refuse a user's approval of a call that a group has to approve by now, or with the edited arguments.
+
+    In the Hub service, requests that have approvers come here with the last of their answers.
+    """
     rule = evaluation.rule
     if rule is None or rule.approvers is None or needs_approvers(request.evaluation):
         return

@@ -16,6 +16,7 @@ from weakref import WeakValueDictionary
 
 from jupyter_agentbox.core.approvals import ApprovalRequest, OutcomeState, Status
 from jupyter_agentbox.core.grants import Grant
+from jupyter_agentbox.core.local_calls import needs_approvers
 from jupyter_agentbox.core.ports import Announcer, ApprovalStore
 from jupyter_agentbox.core.tools import Activity
 from jupyter_agentbox.exceptions import (
@@ -108,9 +109,13 @@ class OpenRequests:
         return None if found is None else found.request
 
     def trust_key(self, request_id: str) -> str:
-        """Return the trust key of a request's server when it became pending; empty if it is no longer open."""
+        """Return the trust key of a request's server when it was opened; empty if it is no longer open."""
         found = self._open.get(request_id)
         return "" if found is None else found.trust_key
+
+    def has_same_server(self, request: ApprovalRequest) -> bool:
+        """Whether an open request's server still has the entry that it had when the request was opened."""
+        return self.trust_key(request.id) == self._grants.trust_key(request.call.server)
 
     def running(self, request_id: str) -> ApprovalRequest | None:
         """Return a request whose call is running here, if any."""
@@ -154,7 +159,9 @@ class OpenRequests:
     def add(self, request: ApprovalRequest) -> None:
         """Hold a request that is stored and counted."""
         if request.status is not Status.PENDING:
-            self._open[request.id] = OpenRequest(request=request)
+            # Nobody waits between the look at an allowed call's server and the call, unless the Hub is asked.
+            trust_key = self._grants.trust_key(request.call.server) if needs_approvers(request.evaluation) else ""
+            self._open[request.id] = OpenRequest(request=request, trust_key=trust_key)
             return
         settled: asyncio.Future[ApprovalRequest] = asyncio.get_running_loop().create_future()
         trust_key = self._grants.trust_key(request.call.server)

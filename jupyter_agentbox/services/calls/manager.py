@@ -13,7 +13,7 @@ from jupyter_agentbox.core.approvals import ApprovalRequest, Lapse, OutcomeState
 from jupyter_agentbox.core.calls import ToolCall, check_arguments, is_long
 from jupyter_agentbox.core.hub_reviews import HubReview
 from jupyter_agentbox.core.local_calls import left_to_hub, needs_approvers
-from jupyter_agentbox.core.policy import Evaluation, Layer
+from jupyter_agentbox.core.policy import Effect, Evaluation, Layer
 from jupyter_agentbox.core.ports import ArgumentChecker, CallListener, SecondPersons, ToolCaller
 from jupyter_agentbox.core.reviewers import DecideWith, ReviewerKind, Via
 from jupyter_agentbox.core.tools import ToolDescription, ToolResult
@@ -26,6 +26,7 @@ from jupyter_agentbox.exceptions import (
     NobodyToAskError,
     StorageError,
     ToolCallRejectedError,
+    ToolServerError,
     UnknownApprovalError,
 )
 from jupyter_agentbox.services.approvals.manager import ApprovalManager
@@ -304,9 +305,26 @@ class CallManager:
             answer = await self._second_persons.ask(call, request.tool, listener=listener)
             if answer.is_error:
                 return answer
+            await self._check_unchanged(request, tools)
             review = answer.review
         result = await tools.call_tool(call, listener=listener)
         return result if review is None else replace(result, review=review)
+
+    async def _check_unchanged(self, request: ApprovalRequest, tools: ToolCaller) -> None:
+        """Refuse a call that others have approved if its server, its tool or its rules have changed meanwhile."""
+        call = request.effective_call
+        evaluation = self._policies.evaluate(call, request.tool)
+        if evaluation.effect is Effect.DENY:
+            reason = str(evaluation.rule or "a lasting answer")
+            raise ToolCallRejectedError(
+                f"`{call.qualified_name}` did not run: it is denied by now: {reason}", reason=reason
+            )
+        tool = await tools.describe(call.server, call.tool)
+        if tool.digest != request.tool.digest or not self._approvals.requests.has_same_server(request):
+            raise ToolServerError(
+                f"`{call.qualified_name}` did not run: its server or the tool has changed since it was approved at the"
+                " Hub. Run the code again to ask again."
+            )
 
     def _finish(
         self, request: ApprovalRequest, state: OutcomeState, error: str = "", review: HubReview | None = None
