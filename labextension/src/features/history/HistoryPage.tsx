@@ -5,6 +5,7 @@ import React from 'react';
 
 import type { AuditLogModel, IAuditFilter } from '../../model/auditLog';
 import { NO_FILTER } from '../../model/auditLog';
+import { SearchField } from '../../ui/components/SearchField';
 import { LinkButton } from '../../ui/components/VisibleText';
 import { useNameOf, useTrans } from '../../ui/context';
 import { useSignal } from '../../ui/hooks/useSignal';
@@ -186,7 +187,6 @@ interface ITextFilterProps {
 function TextFilter(props: ITextFilterProps): JSX.Element {
   const { name, value, onChange, choices } = props;
   const [text, setText] = React.useState(value);
-  const id = React.useId();
   React.useEffect(() => {
     if (text === value) {
       return;
@@ -199,25 +199,13 @@ function TextFilter(props: ITextFilterProps): JSX.Element {
     };
   }, [text, value, onChange]);
   return (
-    <label className={props.isWide ? 'jp-mod-wide' : undefined}>
-      {name}
-      <input
-        type="search"
-        value={text}
-        maxLength={200}
-        list={choices ? id : undefined}
-        onChange={event => {
-          setText(event.target.value);
-        }}
-      />
-      {choices ? (
-        <datalist id={id}>
-          {choices.map(choice => (
-            <option key={choice} value={choice} />
-          ))}
-        </datalist>
-      ) : null}
-    </label>
+    <SearchField
+      name={name}
+      value={text}
+      choices={choices}
+      isWide={props.isWide}
+      onChange={setText}
+    />
   );
 }
 
