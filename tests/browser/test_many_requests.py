@@ -267,3 +267,79 @@ def test_a_script_selects_and_decides_nothing(person: Person, notebook: Callable
         expect(allow).to_be_enabled()
         allow.evaluate("button => button.click()")
     assert len(lab.approvals(path)) == 3
+
+
+def test_requests_are_filtered_and_decided_by_keyboard_and_what_is_hidden_keeps_waiting(
+    person: Person, notebook: Callable[..., str], lab: Lab
+) -> None:
+    path = notebook(LOOP.format(count=12))
+    table = open_table(person, path, 12)
+    rows = rows_of(table)
+    filter_field = person.panel.get_by_role("searchbox", name="Filter")
+    table.get_by_role("checkbox", name="All of this cell (12)").click()
+    expect(table.get_by_role("button", name="Allow 12", exact=True)).to_be_visible()
+    filter_field.focus()
+    person.keyboard.type("PRODUCT_ID=3")
+    expect(rows).to_have_count(2)
+    expect(person.panel.get_by_role("status").filter(has_text="2 of 12 shown")).to_be_visible()
+    # What was selected and is hidden is not decided, and the count of what waits is that of all.
+    expect(table.get_by_role("button", name="Allow 2", exact=True)).to_be_visible()
+    expect(person.status).to_have_text(re.compile("12$"))
+    assert violations(person.page) == []
+    person.keyboard.press("Escape")
+    expect(filter_field).to_be_focused()
+    expect(rows).to_have_count(12)
+    expect(table.get_by_role("row", selected=True)).to_have_count(2)
+    person.page.mouse.move(1, 1)
+    person.keyboard.type("product_id=8")
+    expect(rows).to_have_count(1)
+    expect(table.get_by_role("row", selected=True)).to_have_count(0)
+    person.keyboard.press("ArrowDown")
+    expect(rows.nth(0)).to_be_focused()
+    person.keyboard.press("Control+a")
+    allow = table.get_by_role("button", name="Allow 1", exact=True)
+    expect(allow).to_be_enabled()
+    person.keyboard.press("Tab")
+    press(allow, "Enter")
+    expect(person.status).to_have_text(re.compile("11$"))
+    [allowed] = lab.approvals(path, "approved")
+    assert allowed["call"]["arguments"]["product_id"] == 8
+    assert len(lab.approvals(path)) == 11
+    expect(person.panel).to_contain_text("No request matches. 0 of 11 shown")
+    assert violations(person.page) == []
+    clear = person.panel.get_by_role("button", name="Clear the filter")
+    clear.focus()
+    person.keyboard.press("Enter")
+    expect(filter_field).to_be_focused()
+    expect(rows).to_have_count(11)
+    expect(table.get_by_role("row", selected=True)).to_have_count(0)
+
+
+def test_the_filter_keeps_the_focus_and_its_text_while_requests_arrive_and_buttons_wait_anew(
+    person: Person, new_person: Callable[[], Person], notebook: Callable[..., str]
+) -> None:
+    table = open_table(person, notebook(LOOP.format(count=6)), 6)
+    row = table.locator("[aria-label='restock(product_id=2, quantity=25)']")
+    row.locator(".jp-AgentBox-rowCheck").click()
+    allow = table.get_by_role("button", name="Allow 1", exact=True)
+    expect(allow).to_be_enabled()
+    filter_field = person.panel.get_by_role("searchbox", name="Filter")
+    filter_field.focus()
+    # The button stays where it is, and its time starts again with what is shown.
+    person.page.evaluate(
+        """() => { window.states = []; new MutationObserver(changes => {
+          for (const { target } of changes) window.states.push(target.getAttribute('aria-disabled'));
+        }).observe(document.querySelector('.jp-AgentBox-batchBar button'), { attributeFilter: ['aria-disabled'] }); }"""
+    )
+    person.keyboard.type("product_id=2")
+    expect(rows_of(table)).to_have_count(1)
+    expect(allow).to_be_enabled()
+    assert "true" in person.page.evaluate("window.states")
+    other = new_person()
+    other.open(notebook(LOOP.format(count=12)))
+    other.run(0)
+    expect(person.panel.get_by_role("status").filter(has_text="3 of 18 shown")).to_be_visible()
+    expect(person.status).to_have_text(re.compile("18$"))
+    expect(filter_field).to_be_focused()
+    person.keyboard.type("5")
+    expect(filter_field).to_have_value("product_id=25")

@@ -15,6 +15,7 @@ import type { IThreadDialogs } from '../../src/features/threads/threadDialogs';
 import { ItemView } from '../../src/ui/items/ItemView';
 import { byPerson } from '../person';
 import { itemData, thread } from '../threads';
+import { PendingFilter } from '../../src/features/approvals/pendingFilter';
 import { PendingList } from '../../src/features/approvals/PendingList';
 import { HubRequestList } from '../../src/features/hubRequests/HubRequestList';
 import { HistoryList } from '../../src/features/history/HistoryList';
@@ -269,7 +270,11 @@ test.each([
   await shared.model.refresh();
   const { container } = render(
     <CardProvider value={shared}>
-      <PendingList wanted={null} isOpened={false} />
+      <PendingList
+        filter={new PendingFilter()}
+        wanted={null}
+        isOpened={false}
+      />
       <HistoryList history={history as unknown as IHistoryModel} />
       <ServerList servers={servers} />
     </CardProvider>

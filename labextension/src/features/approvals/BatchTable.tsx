@@ -30,6 +30,8 @@ import type { ISelection } from './useSelection';
 export interface IBatchTableProps {
   /** All requests of one tool, oldest first; some may already be decided, and keep their position. */
   approvals: readonly IApproval[];
+  /** How many pending requests of the tool are hidden by the filter. */
+  hidden: number;
   /** A request whose row is rendered even if it is out of view. */
   wanted: string | null;
   /** Whether that request is opened. */
@@ -90,7 +92,12 @@ export function BatchTable(props: IBatchTableProps): JSX.Element {
       )}
       onKeyDownCapture={onKeyDown}
     >
-      <Head approval={first} pending={pending} titleId={titleId} />
+      <Head
+        approval={first}
+        pending={pending}
+        hidden={props.hidden}
+        titleId={titleId}
+      />
       <Same layout={layout} count={approvals.length} />
       <div
         ref={grid}
@@ -109,6 +116,7 @@ export function BatchTable(props: IBatchTableProps): JSX.Element {
         <ColumnHeads
           layout={layout}
           cells={cells.length}
+          isFiltered={props.hidden > 0}
           isWaiting={pending.length > 0}
           selectable={selectable}
           selection={selection}
@@ -183,12 +191,14 @@ export function BatchTable(props: IBatchTableProps): JSX.Element {
 interface IHeadProps {
   approval: IApproval;
   pending: readonly IApproval[];
+  hidden: number;
   titleId: string;
 }
 
-function Head({ approval, pending, titleId }: IHeadProps): JSX.Element {
+function Head(props: IHeadProps): JSX.Element {
   const trans = useTrans();
   const { origins } = useCardContext();
+  const { approval, pending, hidden, titleId } = props;
   const { call, evaluation } = approval;
   // Where rules differ, each opened row has its own.
   const hasOneReason = pending.every(
@@ -202,7 +212,15 @@ function Head({ approval, pending, titleId }: IHeadProps): JSX.Element {
         </span>
         <span className="jp-AgentBox-batchFacts">
           {pending.length > 0 ? (
-            <span>{trans._n('%1 waiting', '%1 waiting', pending.length)}</span>
+            <span>
+              {hidden > 0
+                ? trans.__(
+                    '%1 of %2 shown',
+                    pending.length,
+                    pending.length + hidden
+                  )
+                : trans._n('%1 waiting', '%1 waiting', pending.length)}
+            </span>
           ) : null}
           <TimeLeft pending={pending} />
         </span>
@@ -285,6 +303,8 @@ interface IColumnHeadsProps {
   layout: ITableLayout;
   /** The number of cells from which the rows come. */
   cells: number;
+  /** Whether the filter hides rows. */
+  isFiltered: boolean;
   /** Whether any row still waits, so that there is something to select. */
   isWaiting: boolean;
   selectable: readonly IApproval[];
@@ -301,9 +321,11 @@ function ColumnHeads(props: IColumnHeadsProps): JSX.Element {
           <span role="gridcell">
             <SelectAll
               label={
-                cells > 1
-                  ? trans.__('All of this tool (%1)', selectable.length)
-                  : trans.__('All of this cell (%1)', selectable.length)
+                props.isFiltered
+                  ? trans.__('All that are shown (%1)', selectable.length)
+                  : cells > 1
+                    ? trans.__('All of this tool (%1)', selectable.length)
+                    : trans.__('All of this cell (%1)', selectable.length)
               }
               approvals={selectable}
               selection={selection}

@@ -13,14 +13,19 @@ import { TypedText } from '../../ui/card/TypedText';
 import { oldestFirst } from '../../model/entry';
 import { useSignal } from '../../ui/hooks/useSignal';
 import { LinkButton } from '../../ui/components/VisibleText';
+import { ShownContent } from '../../ui/guarded/DecisionButton';
 import { BatchTable } from './BatchTable';
 import { itemsOf } from './batches';
 import type { IPendingItem } from './batches';
+import { FilterBar } from './FilterBar';
+import type { PendingFilter } from './pendingFilter';
 
 /** The number of entries that are rendered at first; a thousand cards at once would block the page. */
 const MAX_SHOWN = 50;
 
 export interface IPendingListProps {
+  /** What a person filters by. */
+  filter: PendingFilter;
   /** The id of a request that is shown even if many older ones are pending. */
   wanted: string | null;
   /** Whether that request is opened if it is a row of a table. */
@@ -31,15 +36,22 @@ export interface IPendingListProps {
 
 export function PendingList(props: IPendingListProps): JSX.Element {
   const trans = useTrans();
-  const { wanted } = props;
+  const { wanted, filter } = props;
   const { model } = useCardContext();
   useSignal(model.changed);
+  useSignal(filter.changed);
   const [limit, setLimit] = React.useState(MAX_SHOWN);
   const [notice, setNotice] = React.useState(NO_NOTICE);
   const { pending } = model;
   const section = React.useRef<HTMLElement>(null);
   const groups = useGroups(useLingering(section, pending));
-  const { shown, more } = firstItems(groups, limit, wanted);
+  const isFilledIn = useFilledIn();
+  const matching = accepted(
+    groups,
+    one => filter.accepts(one) || isFilledIn(one.id)
+  );
+  const total = countPending(matching);
+  const { shown, more } = firstItems(matching, limit, wanted);
   useFocusInList(section);
   const isEmpty = pending.length === 0;
   const { onEmptied } = props;
@@ -66,25 +78,35 @@ export function PendingList(props: IPendingListProps): JSX.Element {
       {pending.length === 0 && model.connection === 'connected' ? (
         <Empty />
       ) : null}
-      {shown.map(([path, items]) => (
-        <Group
-          key={path}
-          path={path}
-          items={items}
-          wanted={wanted}
-          isOpened={props.isOpened}
-          onFailure={(text, typed = '') => {
-            setNotice({ text, typed });
-          }}
-        />
-      ))}
+      <FilterBar
+        filter={filter}
+        shown={countPending(shown)}
+        total={pending.length}
+        onLeave={() => {
+          firstPlace(section.current)?.focus();
+        }}
+      />
+      <ShownContent.Provider value={filter.text}>
+        {shown.map(([path, items]) => (
+          <Group
+            key={path}
+            path={path}
+            items={items}
+            wanted={wanted}
+            isOpened={props.isOpened}
+            onFailure={(text, typed = '') => {
+              setNotice({ text, typed });
+            }}
+          />
+        ))}
+      </ShownContent.Provider>
       {more > 0 ? (
         <LinkButton
           label={trans._n(
             'Show %1 more (%2 in total)',
             'Show %1 more (%2 in total)',
             Math.min(MAX_SHOWN, more),
-            pending.length
+            total
           )}
           onClick={() => {
             setLimit(limit + MAX_SHOWN);
@@ -159,7 +181,7 @@ function Notice({ text, typed, onClose }: INoticeProps): JSX.Element {
 
 interface IGroupProps {
   path: string;
-  items: readonly IPendingItem[];
+  items: readonly IShownItem[];
   wanted: string | null;
   isOpened: boolean;
   /** Is told of an answer that came too late, with the name of its request, and of what was typed for it. */
@@ -177,7 +199,7 @@ function Group(props: IGroupProps): JSX.Element {
         <bdi>{title}</bdi>
       </h4>
       <ul role="list" aria-labelledby={headingId}>
-        {items.map(({ key, approvals, isBatch }) => (
+        {items.map(({ key, approvals, isBatch, hidden }) => (
           <li
             key={key}
             className="jp-AgentBox-item"
@@ -186,6 +208,7 @@ function Group(props: IGroupProps): JSX.Element {
             {isBatch ? (
               <BatchTable
                 approvals={approvals}
+                hidden={hidden}
                 wanted={wanted}
                 isOpened={props.isOpened}
                 onFailure={onFailure}
@@ -222,15 +245,29 @@ function Single({ approval, onFailure }: ISingleProps): JSX.Element {
   );
 }
 
-/** The entries of a notebook, by its path. */
-type Groups = readonly (readonly [string, readonly IPendingItem[]])[];
+/** An entry, and how many of its pending requests the filter hides. */
+interface IShownItem extends IPendingItem {
+  hidden: number;
+}
+
+/** The entries of each notebook, by its path. */
+type Groups<Item extends IPendingItem = IPendingItem> = readonly (readonly [
+  string,
+  readonly Item[]
+])[];
+
+/** Whether a form is open on a request's card; a filter does not hide it, or what is typed there would be lost if it ended. */
+function useFilledIn(): (id: string) => boolean {
+  const forms = React.useContext(OpenForms);
+  return id => (forms.get(id)?.mode ?? 'choose') !== 'choose';
+}
 
 /** Requests by notebook and tool. */
 function useGroups(approvals: readonly IApproval[]): Groups {
-  const forms = React.useContext(OpenForms);
+  const isFilledIn = useFilledIn();
   const batches = React.useRef<ReadonlySet<string>>(new Set());
   const isAlone = (id: string): boolean =>
-    !batches.current.has(id) && (forms.get(id)?.mode ?? 'choose') !== 'choose';
+    !batches.current.has(id) && isFilledIn(id);
   // What was decided keeps its place in a table; a card goes.
   const kept = approvals.filter(
     ({ id, status }) => status === 'pending' || batches.current.has(id)
@@ -254,12 +291,46 @@ function useGroups(approvals: readonly IApproval[]): Groups {
   return groups;
 }
 
-/** The entries to show, including the wanted one, and how many are left. */
-function firstItems(
+/** What of the entries is shown: a table stays one, and has fewer rows. */
+function accepted(
   groups: Groups,
+  isShown: (approval: IApproval) => boolean
+): Groups<IShownItem> {
+  return groups.map(([path, items]) => {
+    const some = items.map(item => {
+      const approvals = item.approvals.filter(isShown);
+      const hidden = waitingOf(item.approvals) - waitingOf(approvals);
+      return { ...item, approvals, hidden };
+    });
+    return [path, some.filter(({ approvals }) => approvals.length > 0)];
+  });
+}
+
+/** The number of pending requests. */
+function countPending(groups: Groups): number {
+  return groups
+    .flatMap(([, items]) => items)
+    .reduce((sum, { approvals }) => sum + waitingOf(approvals), 0);
+}
+
+function waitingOf(approvals: readonly IApproval[]): number {
+  return approvals.filter(({ status }) => status === 'pending').length;
+}
+
+/** Where an arrow leads from the filter: the first card, or the row of the first table that has the keyboard's focus. */
+function firstPlace(list: HTMLElement | null): HTMLElement | null {
+  const card = list?.querySelector<HTMLElement>('.jp-AgentBox-card') ?? null;
+  return (
+    card?.querySelector<HTMLElement>('[data-row-id][tabindex="0"]') ?? card
+  );
+}
+
+/** The entries to show, including the wanted one, and how many are left. */
+function firstItems<Item extends IPendingItem>(
+  groups: Groups<Item>,
   limit: number,
   wanted: string | null
-): { shown: Groups; more: number } {
+): { shown: Groups<Item>; more: number } {
   let index = 0;
   const shown = groups.map(([path, items]) => {
     const some = items.filter(({ approvals }) => {

@@ -10,6 +10,7 @@ import React from 'react';
 import { Forms, OpenForms } from '../../ui/card/forms';
 import { CardProvider } from '../../ui/context';
 import type { ICardContext } from '../../ui/context';
+import { PendingFilter } from './pendingFilter';
 import { PendingList } from './PendingList';
 
 /** Shows the list, and finds the cards in it. */
@@ -35,7 +36,7 @@ export class PendingSection extends ReactWidget {
     return cards[(start + step + cards.length) % cards.length];
   }
 
-  /** The card of a request, which is shown even if many older ones are pending. */
+  /** The card of a request, which is shown even if many older ones are pending, or a filter would hide it. */
   find(id: string): Promise<HTMLElement | undefined> {
     return this._find(id, true);
   }
@@ -50,6 +51,10 @@ export class PendingSection extends ReactWidget {
     id: string,
     isOpened: boolean
   ): Promise<HTMLElement | undefined> {
+    const { approval } = this._context.model.get(id);
+    if (approval && !this._filter.accepts(approval)) {
+      this._filter.text = '';
+    }
     this._wanted = id;
     this._isOpened = isOpened;
     await this.rendered();
@@ -84,6 +89,7 @@ export class PendingSection extends ReactWidget {
       <OpenForms.Provider value={this._forms}>
         <CardProvider value={this._context}>
           <PendingList
+            filter={this._filter}
             wanted={this._wanted}
             isOpened={this._isOpened}
             onEmptied={this._onEmptied}
@@ -128,6 +134,7 @@ export class PendingSection extends ReactWidget {
 
   private _awaited: PromiseDelegate<void>[] = [];
   private readonly _context: ICardContext;
+  private readonly _filter = new PendingFilter();
   private _isAnswered = false;
   private readonly _forms = new Forms();
   /** Whether the wanted request is opened if it is a row. */

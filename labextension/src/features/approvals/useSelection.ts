@@ -37,6 +37,19 @@ export function useSelection(order: readonly string[]): ISelection {
   const at = React.useRef<string | null>(null);
   const latest = React.useRef(selected);
   latest.current = selected;
+  // What leaves the table, by a decision or a filter, is not selected if it comes back.
+  React.useLayoutEffect(() => {
+    const present = new Set(order);
+    const kept = [...selected].filter(id => present.has(id));
+    if (anchor.current) {
+      const base = [...anchor.current.base].filter(id => present.has(id));
+      anchor.current = { id: anchor.current.id, base: new Set(base) };
+    }
+    if (kept.length < selected.size) {
+      latest.current = new Set(kept);
+      setSelected(latest.current);
+    }
+  }, [order, selected]);
 
   const ways = React.useMemo(() => {
     const select = (next: ReadonlySet<string>): void => {

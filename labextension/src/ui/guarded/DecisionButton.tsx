@@ -25,6 +25,9 @@ export interface IDecisionButtonProps {
   onActivate: () => void;
 }
 
+/** What a list of cards shows; when that changes, the time of every button in it starts again. */
+export const ShownContent = React.createContext('');
+
 const watch = new PointerWatch();
 
 /** Ignores scripts, held keys, clicks before a person could have seen the button, and covered cards. */
@@ -95,7 +98,7 @@ export function DecisionButton(props: IDecisionButtonProps): JSX.Element {
   );
 }
 
-/** Whether a button has been in its place and exposed for `GUARD_TIME`, and a function that starts the time again. */
+/** Whether a button has been in its place, exposed and in the same list for `GUARD_TIME`, and a function that starts the time again. */
 function useArming(
   ref: React.RefObject<HTMLElement>,
   isExposed: boolean
@@ -104,6 +107,7 @@ function useArming(
   /** How often the time started again; what displays the time restarts with it. */
   const [round, setRound] = React.useState(0);
   const timer = React.useRef(0);
+  const content = React.useContext(ShownContent);
   const arm = React.useCallback(() => {
     window.clearTimeout(timer.current);
     setArmed(false);
@@ -113,7 +117,7 @@ function useArming(
     }, GUARD_TIME);
   }, []);
 
-  React.useEffect(arm, [arm, isExposed]);
+  React.useEffect(arm, [arm, isExposed, content]);
   React.useEffect(() => {
     document.addEventListener('visibilitychange', arm);
     const watching = ref.current && watch.add(ref.current, arm);

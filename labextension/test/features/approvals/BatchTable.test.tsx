@@ -30,6 +30,7 @@ function showTable(fields: Partial<IApproval>[]): string[] {
           approval({ id: `a${index}`, ...one })
         )}
         wanted={null}
+        hidden={0}
         isOpened={false}
         onFailure={() => undefined}
       />

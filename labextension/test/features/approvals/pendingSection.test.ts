@@ -1,4 +1,5 @@
 import { Widget } from '@lumino/widgets';
+import { act, fireEvent, screen } from '@testing-library/react';
 
 import { PendingSection } from '../../../src/features/approvals/PendingSection';
 import { ApprovalModel } from '../../../src/model/approvals';
@@ -52,4 +53,68 @@ test('who waits goes on when the list has gone', async () => {
   const waiting = section.rendered();
   section.dispose();
   await expect(waiting).resolves.toBeUndefined();
+});
+
+/** A section with this many requests of different tools. */
+async function sectionOf(count: number): Promise<PendingSection> {
+  const { section, model } = pendingSection();
+  Widget.attach(section, document.body);
+  model.remember(
+    Array.from({ length: count }, (_, index) =>
+      approval({
+        id: `a${index}`,
+        call: { ...approval().call, tool: `tool_${index}` }
+      })
+    )
+  );
+  await section.rendered();
+  return section;
+}
+
+function filterBy(text: string): void {
+  fireEvent.change(screen.getByLabelText('Filter'), {
+    target: { value: text }
+  });
+}
+
+function shown(section: PendingSection): number {
+  return section.node.querySelectorAll('[data-request-id]').length;
+}
+
+test('a filter is offered when more than five requests wait', async () => {
+  const few = await sectionOf(5);
+  expect(screen.queryByLabelText('Filter')).toBeNull();
+  few.dispose();
+  const many = await sectionOf(6);
+  expect(screen.queryByLabelText('Filter')).not.toBeNull();
+  many.dispose();
+});
+
+test('a filter hides requests, says how many are left, and Escape clears it', async () => {
+  const section = await sectionOf(6);
+  filterBy('TOOL_3');
+  expect(shown(section)).toBe(1);
+  expect(screen.getByText('1 of 6 shown').getAttribute('role')).toBe('status');
+  filterBy('bank');
+  expect(shown(section)).toBe(0);
+  expect(screen.getByText('No request matches. 0 of 6 shown')).not.toBeNull();
+  fireEvent.keyDown(screen.getByLabelText('Filter'), { key: 'Escape' });
+  expect(shown(section)).toBe(6);
+  filterBy('bank');
+  act(() => {
+    screen.getByText('Clear the filter').click();
+  });
+  expect(shown(section)).toBe(6);
+  expect(document.activeElement).toBe(screen.getByLabelText('Filter'));
+  section.dispose();
+});
+
+test('a request to which somebody is led is shown, whatever the filter', async () => {
+  const section = await sectionOf(6);
+  filterBy('tool_3');
+  expect((await section.find('a3'))?.dataset['requestId']).toBe('a3');
+  expect(shown(section)).toBe(1);
+  expect((await section.find('a4'))?.dataset['requestId']).toBe('a4');
+  expect(shown(section)).toBe(6);
+  section.dispose();
 });

@@ -38,3 +38,23 @@ test('what cannot be selected never is', () => {
   expect(selection.do(({ setAll }) => setAll(['x', 'a'], true))).toBe('a');
   expect(selection.do(({ setAll }) => setAll(['a'], false))).toBe('');
 });
+
+test('what leaves the table is not selected when it comes back, also by an extension that began before', () => {
+  const { result, rerender } = renderHook(rows => useSelection(rows), {
+    initialProps: ROWS
+  });
+  const selected = (): string => [...result.current.selected].sort().join('');
+  act(() => {
+    result.current.setAll(['a', 'b', 'd'], true);
+    result.current.toggle('e');
+  });
+  expect(selected()).toBe('abde');
+  rerender(['b', 'c', 'e']);
+  expect(selected()).toBe('be');
+  rerender(ROWS);
+  expect(selected()).toBe('be');
+  act(() => {
+    result.current.extendTo('c');
+  });
+  expect(selected()).toBe('bcde');
+});
