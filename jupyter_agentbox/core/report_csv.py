@@ -44,8 +44,8 @@ def report_to_csv(row: Mapping[str, JsonValue]) -> str:
     """
     record = row["record"]
     fields: JsonObject = record if isinstance(record, dict) else {}
-    recorded = {name: field_at(fields, path) for name, path in _RECORDED.items()}
-    return csv_line(_text({**row, **recorded}[name]) for name in REPORT_COLUMNS)
+    cells = {**row, **{name: field_at(fields, path) for name, path in _RECORDED.items()}}
+    return csv_line(_text(cells[name]) for name in REPORT_COLUMNS)
 
 
 def _text(value: JsonValue) -> str:

@@ -11,7 +11,7 @@ from jupyter_agentbox.core.policy import Effect, Evaluation, Layer, Rule
 from jupyter_agentbox.core.ports import CallListener
 from jupyter_agentbox.core.rule_book import RuleBook
 from jupyter_agentbox.core.tools import ToolDescription, ToolResult
-from jupyter_agentbox.exceptions import StorageError, UnknownToolError
+from jupyter_agentbox.exceptions import UnknownToolError
 from jupyter_agentbox.services.policies.manager import PersonOf, PolicyManager
 
 from .policy_in_force import PolicyInForce
@@ -50,8 +50,7 @@ class LocalRules:
         self, entries: Sequence[JsonValue], *, revision: str | None = None, schema: str | None = None
     ) -> NoReturn:
         """Refuse to write."""
-        del entries, revision, schema
-        raise StorageError("only the administrator can change the policy, in its file")
+        self._policy.write(entries, revision=revision, schema=schema)
 
 
 class HubPolicyManager(PolicyManager):

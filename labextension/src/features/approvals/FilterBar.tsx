@@ -65,7 +65,7 @@ export function FilterBar(props: IFilterBarProps): JSX.Element | null {
         ref={field}
         name={trans.__('Filter')}
         value={filter.text}
-        placeholder={trans.__('Server, tool, notebook or argument')}
+        placeholder={trans.__('Tool, notebook or argument')}
         onChange={text => {
           filter.text = text;
         }}
