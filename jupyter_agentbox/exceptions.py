@@ -222,10 +222,16 @@ class SignInRequiredError(ToolServerError):
     ----------
     lacks_rights : bool
         Whether somebody is signed in but lacks the required scopes.
+    advice : str
+        Why the server requires it, and what people do.
+    url : str
+        The Hub service's page on which the user signs in; empty if that is done in JupyterLab.
     """
 
     code = "sign_in_required"
     lacks_rights = False
+    advice = ""
+    url = ""
 
 
 class ToolCallInterruptedError(ToolServerError):

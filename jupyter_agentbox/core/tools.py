@@ -244,6 +244,8 @@ class ServerStatus:
         Whether its requests carry the token of a person's sign-in.
     is_of_project : bool
         Whether it is a server of the project's ``.mcp.json`` that a person has trusted.
+    sign_in_url : str
+        The Hub service's page on which the user has to sign in to it; empty if there is none.
     """
 
     name: str
@@ -257,6 +259,7 @@ class ServerStatus:
     last_error: str = ""
     is_signed_in: bool = False
     is_of_project: bool = False
+    sign_in_url: str = ""
 
     def to_json(self) -> JsonObject:
         """Return the status as the REST API sends it."""
@@ -272,6 +275,7 @@ class ServerStatus:
             "last_error": self.last_error,
             "is_signed_in": self.is_signed_in,
             "is_of_project": self.is_of_project,
+            "sign_in_url": self.sign_in_url,
         }
 
 

@@ -27,9 +27,11 @@ from jupyter_agentbox.core.redaction import SECRET_NAMES
 from jupyter_agentbox.core.text import did_you_mean, visible
 from jupyter_agentbox.exceptions import DatabaseHeldError, StorageError
 from jupyter_agentbox.storage.retention import RetentionLimits
+from jupyter_agentbox.storage.sign_ins import SqlSignInStore
 from jupyter_agentbox.storage.signed_policies import public_key_of
 from jupyter_agentbox.system import SystemClock
 
+from . import sign_in_pages
 from .api_handlers import (
     AuditHandler,
     DecisionHandler,
@@ -143,6 +145,22 @@ class HubService(Application):
     show_policy_key = Bool(
         False, help="Print the public key of `policy_key`, for the site's rules file on users' servers, and exit."
     ).tag(config=True)
+    sign_in_key = Unicode(
+        "agentbox_hub_sign_in_key",
+        help="The path of the file with the key that encrypts users' sign-ins to central servers in the database. It is"
+        " created if it does not exist. All replicas need the same file. The first line encrypts; further lines are"
+        " older keys.",
+    ).tag(config=True)
+    sign_in_days = Float(
+        90.0,
+        min=1.0,
+        allow_none=True,
+        help="How many days a user's sign-in to a central server is kept after the user signed in or the provider"
+        " renewed it. None: for ever.",
+    ).tag(config=True)
+    forget_sign_ins_of = Unicode(
+        "", help="Delete a user's sign-ins to central servers from the database, and exit."
+    ).tag(config=True)
     service_url = Unicode(
         help="The URL at which the service listens: `http://host:port/…`. Default: the one that JupyterHub sets."
     ).tag(config=True)
@@ -153,6 +171,7 @@ class HubService(Application):
     aliases = {  # noqa: RUF012  # as traitlets declares them
         "policy": "HubService.policy",
         "config": "HubService.config_file",
+        "forget-sign-ins-of": "HubService.forget_sign_ins_of",
         "log-level": "Application.log_level",
     }
     flags = {  # noqa: RUF012
@@ -200,10 +219,12 @@ class HubService(Application):
             if self.show_policy_key:
                 sys.stdout.write(f"{public_key_of(read_key(Path(self.policy_key)))}\n")
                 return OK
+            if self.forget_sign_ins_of:
+                return self._forget_sign_ins(self.forget_sign_ins_of)
             policy = self._read_policy()
         except (TraitError, ValueError, OSError) as error:
             return _fail(error)
-        notes = notes_of(policy, os.environ, timeout=self.approval_timeout)
+        notes = notes_of(policy, os.environ, timeout=self.approval_timeout, public_url=self.public_url)
         if self.check_config:
             sys.stderr.writelines(visible(f"note: {note}\n") for note in notes)
             rules = _count(len(policy.policy.rules), "rule")
@@ -228,6 +249,15 @@ class HubService(Application):
             log.exception("the service cannot run")
             return FAILED
 
+    def _forget_sign_ins(self, user: str) -> int:
+        try:
+            removed = asyncio.run(_remove_sign_ins(self.database_url, user))
+        except StorageError as error:
+            sys.stderr.write(visible(f"jupyter agentbox hub: {error}\n"))
+            return FAILED
+        sys.stdout.write(visible(f"{user}: {_count(removed, 'sign-in')} deleted\n"))
+        return OK
+
     def settings(self) -> Settings:
         """Return the settings that the traits hold."""
         return Settings(
@@ -240,6 +270,9 @@ class HubService(Application):
             call_rate=self.call_rate,
             claim_timeout=self.claim_timeout,
             secret_names=tuple(self.secret_names),
+            public_url=self.public_url,
+            sign_in_key=Path(self.sign_in_key),
+            sign_in_days=self.sign_in_days,
             retention=RetentionLimits(days=self.keep_days, bytes=None, long_arguments=None),
         )
 
@@ -395,6 +428,8 @@ def make_application(box: HubBox, hub_auth: HubOAuth, public_url: str) -> web.Ap
         prefix=prefix,
         is_ready=_shared(box.is_ready),
         policy=box.policy,
+        sign_ins=box.sign_ins,
+        changes=box.changes,
     )
     files = Path(str(resources.files("jupyter_agentbox.hub")))
     application = web.Application(
@@ -419,6 +454,7 @@ def routes(prefix: str, public_url: str) -> list[tuple[Any, ...]]:
         (rf"{prefix}decisions", DecisionsPageHandler),
         (rf"{prefix}requests/{_ID}", RequestPageHandler),
         (rf"{prefix}oauth_callback", _CallbackHandler),
+        *sign_in_pages.routes(prefix),
         (rf"{prefix}api/requests", RequestsHandler),
         (rf"{prefix}api/waiting", WaitingHandler, {"public_url": public_url}),
         (rf"{prefix}api/decisions", DecisionsHandler),
@@ -482,6 +518,7 @@ async def _until(stopped: asyncio.Event, box: HubBox) -> None:
             await _now_or_later(box.withdraw_lost(), "requests whose callers did not come back will be closed later")
             if looks % _OLD == 0:
                 await _now_or_later(box.reports.remove_old(), "old records of users' servers will be removed later")
+                await _now_or_later(box.sign_ins.stores.remove_old(), "old sign-ins will be removed later")
             if looks % _NOTED == 0:
                 await _now_or_later(box.reports.note_heads(), "the audit chain will cover the last reports later")
             looks += 1
@@ -493,6 +530,14 @@ async def _now_or_later(work: Awaitable[object], what_is_later: str) -> None:
         await work
     except StorageError as error:
         log.warning("%s: %s", what_is_later, error)
+
+
+async def _remove_sign_ins(database_url: str, user: str) -> int:
+    store = SqlSignInStore(database_url, clock=SystemClock(), must_exist=True)
+    try:
+        return await store.remove_all_of(user)
+    finally:
+        await store.aclose()
 
 
 def _count(number: int, noun: str) -> str:

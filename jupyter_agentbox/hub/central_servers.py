@@ -13,6 +13,7 @@ from jupyter_agentbox.exceptions import UnknownServerError
 from jupyter_agentbox.mcp_client.configuration import Configuration
 from jupyter_agentbox.mcp_client.limits import ServerLimits
 from jupyter_agentbox.mcp_client.servers import McpServers
+from jupyter_agentbox.mcp_client.sign_ins import SignInStore
 
 from .callers import Caller
 from .policy_in_force import PolicyInForce
@@ -50,14 +51,16 @@ class _OwnServers:
         Their configuration.
     limits : ServerLimits
         The limits of each.
+    sign_ins : SignInStore or None
+        The user's sign-ins.
     now : float
         The time of their first use, in seconds.
     """
 
-    def __init__(self, entries: _Entries, limits: ServerLimits, now: float) -> None:
+    def __init__(self, entries: _Entries, limits: ServerLimits, sign_ins: SignInStore | None, now: float) -> None:
         self.entries = entries
         self.groups: frozenset[str] = frozenset()
-        self.servers = McpServers(source=entries, limits=limits)
+        self.servers = McpServers(source=entries, limits=limits, sign_ins=sign_ins)
         self.used_at = now
         self.calls = 0
 
@@ -65,7 +68,7 @@ class _OwnServers:
 class CentralServers:
     """Runs the tools of central servers for users.
 
-    A server whose entry contains the user's name or groups runs once for each user, with the entry filled in for them,
+    A server whose entry contains the user's name or groups, or to which each user signs in, runs once for each user
     until it is idle. All other servers run once and are shared.
 
     Parameters
@@ -78,6 +81,8 @@ class CentralServers:
         The limits of each server.
     idle_timeout : float
         Seconds without use after which a user's own servers are stopped.
+    sign_ins_of : callable
+        Returns a user's sign-ins.
     clock : callable
         Returns monotonic seconds.
 
@@ -94,12 +99,14 @@ class CentralServers:
         environment: Mapping[str, str],
         limits: ServerLimits,
         idle_timeout: float,
+        sign_ins_of: Callable[[str], SignInStore | None] = lambda _: None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._policy = policy
         self._environment = environment
         self._limits = limits
         self._idle_timeout = idle_timeout
+        self._sign_ins_of = sign_ins_of
         self._clock = clock
         self._entries = _Entries(policy.current.servers_for(environment))
         self.shared = McpServers(source=self._entries, limits=limits)
@@ -123,6 +130,10 @@ class CentralServers:
     def of(self, caller: Caller) -> UserTools:
         """Return the tools as one user sees them."""
         return UserTools(self, caller)
+
+    def own_of(self, caller: Caller) -> McpServers:
+        """Return the servers that run for this user alone. Starts nothing."""
+        return self._own_of(caller).servers
 
     async def describe(self, server: str, tool: str, caller: Caller) -> ToolDescription:
         """Return one tool for a user. Starts its server if necessary.
@@ -185,7 +196,9 @@ class CentralServers:
         configuration = self._configuration(caller.name, caller.groups)
         own = self._own.get(caller.name)
         if own is None:
-            own = self._own[caller.name] = _OwnServers(_Entries(configuration), self._limits, self._clock())
+            sign_ins = self._sign_ins_of(caller.name)
+            own = _OwnServers(_Entries(configuration), self._limits, sign_ins, self._clock())
+            self._own[caller.name] = own
         else:
             own.entries.change(configuration)
         own.groups = caller.groups

@@ -9,6 +9,7 @@ import socket
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from pathlib import Path
 
 from jupyter_agentbox.core.approvals import ApprovalRequest
 from jupyter_agentbox.core.calls import ToolCall
@@ -40,6 +41,7 @@ from jupyter_agentbox.storage.audit_log import SqlAuditLog
 from jupyter_agentbox.storage.reports import SqlReportLog
 from jupyter_agentbox.storage.retention import RetentionLimits
 from jupyter_agentbox.storage.service_claim import ServiceClaim
+from jupyter_agentbox.storage.sign_ins import SqlSignInStore
 from jupyter_agentbox.system import RandomIds, SystemClock
 
 from .calls import CentralCalls
@@ -53,6 +55,8 @@ from .policy_in_force import PolicyInForce, digest_of_file
 from .rate_limits import LONGEST, RateLimiter
 from .reports import ReportManager
 from .reviews import ReviewManager, approvers_of
+from .sign_in_keys import SignInKeys
+from .sign_ins import SignInStores, UserSignInManagers
 
 log = logging.getLogger(__name__)
 
@@ -83,6 +87,12 @@ class Settings:
         Seconds without a heartbeat after which another service may take over the database.
     secret_names : sequence of str
         Patterns of the names whose values are not written to the database.
+    public_url : str
+        The service's address for people, with a slash at the end.
+    sign_in_key : Path
+        The file with the keys that encrypt users' sign-ins in the database.
+    sign_in_days : float or None
+        How many days a sign-in is kept that is neither used anew nor renewed; ``None`` for ever.
     """
 
     database_url: str
@@ -95,6 +105,9 @@ class Settings:
     call_rate: float = 10.0
     claim_timeout: float = 20.0
     secret_names: Sequence[str] = SECRET_NAMES
+    public_url: str = ""
+    sign_in_key: Path = Path("agentbox_hub_sign_in_key")
+    sign_in_days: float | None = 90.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,6 +130,7 @@ class HubBox:
     checker: JsonSchemaChecker
     policy: PolicyInForce
     changes: ChangeRecorder
+    sign_ins: UserSignInManagers
 
     async def start(self) -> None:
         """Open the store. Requests that waited when a service ended are kept for their callers; others are closed.
@@ -143,6 +157,7 @@ class HubBox:
         return True
 
     async def _begin(self) -> None:
+        self.sign_ins.stores.begin()
         await self.store.open()
         await self.approvals.abandoned.recover()
         self.changes.start()
@@ -175,7 +190,9 @@ class HubBox:
         await self.changes.aclose()
         if not self.claim.lost.is_set():  # otherwise another process decides what becomes of them
             await self.approvals.orphan()
+        self.sign_ins.close()
         await self.servers.aclose()
+        await self.sign_ins.stores.aclose()
         self.checker.close()
         await self.approvals.recorded()
         await self.audit.aclose()
@@ -214,8 +231,19 @@ def build(settings: Settings, policy: PolicyFile, environment: Mapping[str, str]
     store = SqlApprovalStore(
         settings.database_url, clock=clock, limits=settings.retention, redaction=redaction, service_claim=claim
     )
+    sign_ins = SignInStores(
+        SqlSignInStore(settings.database_url, clock=clock, service_claim=claim),
+        SignInKeys(settings.sign_in_key),
+        policy=in_force,
+        public_url=settings.public_url,
+        keep_days=settings.sign_in_days,
+    )
     servers = CentralServers(
-        policy=in_force, environment=environment, limits=ServerLimits(), idle_timeout=settings.idle_timeout
+        policy=in_force,
+        environment=environment,
+        limits=ServerLimits(),
+        idle_timeout=settings.idle_timeout,
+        sign_ins_of=sign_ins.of,
     )
     checker = JsonSchemaChecker()
     policies = HubPolicyManager(in_force, person_of=_caller_of)
@@ -309,6 +337,7 @@ def build(settings: Settings, policy: PolicyFile, environment: Mapping[str, str]
         checker=checker,
         policy=in_force,
         changes=changes,
+        sign_ins=UserSignInManagers(sign_ins, servers, ids=ids, public_url=settings.public_url),
     )
 
 

@@ -15,6 +15,7 @@ from tornado import web
 from jupyter_agentbox.core.calls import JsonObject
 from jupyter_agentbox.core.text import one_line
 from jupyter_agentbox.exceptions import AgentBoxError, NotAnApproverError, StorageError, TooManyRequestsError
+from jupyter_agentbox.services.audit.changes import ChangeRecorder
 from jupyter_agentbox.services.audit.manager import AuditManager
 from jupyter_agentbox.services.handlers import read_json_object, status_code_of
 from jupyter_agentbox.services.json_answers import answer_text
@@ -27,6 +28,7 @@ from .policy_in_force import PolicyInForce
 from .rate_limits import LONGEST, RateLimiter
 from .reports import ReportManager
 from .reviews import ReviewManager
+from .sign_ins import UserSignInManagers
 
 log = logging.getLogger(__name__)
 
@@ -48,6 +50,10 @@ class Parts:
         Raises `StorageError` unless the database can be read and written.
     policy : PolicyInForce
         The policy in force.
+    sign_ins : UserSignInManagers
+        Users' sign-ins to central servers.
+    changes : ChangeRecorder
+        Records what people change.
     """
 
     hub_auth: HubOAuth
@@ -63,6 +69,8 @@ class Parts:
     prefix: str
     is_ready: Callable[[], Any]
     policy: PolicyInForce
+    sign_ins: UserSignInManagers
+    changes: ChangeRecorder
 
 
 class HubServiceHandler(HubOAuthenticated, web.RequestHandler):  # type: ignore[misc]  # jupyterhub has no types
@@ -209,12 +217,23 @@ class JsonHandler(HubServiceHandler):
 
 
 class PageHandler(HubServiceHandler):
-    """Base of the pages, for people who log in to the Hub with a browser."""
+    """Base of the pages, for people who log in to the Hub with a browser.
+
+    Attributes
+    ----------
+    asks_anew : bool
+        Whether the Hub is asked about the person each time, even for a request that only reads.
+    back : tuple of str
+        The page to which errors link, below the service's address, and its title.
+    """
+
+    asks_anew = False
+    back = ("", "All requests")
 
     async def prepare(self) -> None:
         """Identify the person, or redirect them to the Hub's login page."""
         is_get = self.request.method in ("GET", "HEAD")
-        caller = await self.caller_by_cookie(use_cache=is_get)
+        caller = await self.caller_by_cookie(use_cache=is_get and not self.asks_anew)
         if caller is not None:
             await self.take_turn(caller)
             self.caller = caller
@@ -235,6 +254,7 @@ class PageHandler(HubServiceHandler):
         self.render(
             "error.html",
             prefix=self.parts.prefix,
+            back=self.back,
             status=status_code,
             message=message if is_ours and message else self._reason,
         )

@@ -39,6 +39,7 @@ class InboxHandler(PageHandler):
             query=urlencode(wanted.to_json()),
             policy_problems=self._policy_problems(),
             policy_version=self.parts.policy.version,
+            has_sign_ins=bool(self.parts.policy.current.sign_in_servers),
             selects=bool(self.get_query_argument("several", "")) and bool(mine),
             mine=[self._listed(one) for one in mine],
             others=[self._listed(one) for one in pending if one.refusal],

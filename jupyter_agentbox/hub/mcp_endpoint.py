@@ -16,6 +16,7 @@ from collections.abc import Mapping
 from math import ceil
 from typing import Any, Final
 
+from mcp_types import URL_ELICITATION_REQUIRED
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from tornado import web
 from tornado.iostream import StreamClosedError
@@ -27,6 +28,7 @@ from jupyter_agentbox.core.reported_origins import origin_in
 from jupyter_agentbox.core.tools import ToolDescription, ToolResult
 from jupyter_agentbox.exceptions import (
     AgentBoxError,
+    SignInRequiredError,
     StorageError,
     ToolCallRejectedError,
     TooManyRequestsError,
@@ -38,6 +40,7 @@ from jupyter_agentbox.services.json_answers import answer_text
 from .handlers import HubServiceHandler, client_message
 from .open_calls import OpenCall, OpenCalls, as_id, event_id, from_event_id
 from .rate_limits import LONGEST
+from .sign_ins import SIGN_IN_PAGE
 
 log = logging.getLogger(__name__)
 
@@ -188,6 +191,8 @@ class McpHandler(HubServiceHandler):
             case "tools/list":
                 try:
                     tools = await self.parts.calls.list_tools(server, self.caller)
+                except SignInRequiredError as error:
+                    self._finish_json({"jsonrpc": "2.0", "id": id, "error": self._sign_in_first(error)})
                 except AgentBoxError as error:
                     self._finish_error(id, _INTERNAL_ERROR, client_message(error))
                 else:
@@ -234,13 +239,19 @@ class McpHandler(HubServiceHandler):
                 return
             if self.parts.calls.is_left(call.request_id):
                 return  # end the stream without an answer: the caller comes back to the next process
-            result, by_rule = await _outcome(call.task)
-            result = _with_review(result, await self._review_of(call) if call.request_id else by_rule)
-            await self._send({"jsonrpc": "2.0", "id": call.message_id, "result": result})
+            await self._send({"jsonrpc": "2.0", "id": call.message_id, **await self._answer_of(call)})
         except StreamClosedError:
             self._open_calls.drop(call, self)
         else:
             self._open_calls.remove(call)
+
+    async def _answer_of(self, call: OpenCall) -> Mapping[str, Any]:
+        """Return the result of a call that has ended, with its review, or an error that tells the user to sign in."""
+        try:
+            result, by_rule = await _outcome(call.task)
+        except SignInRequiredError as error:
+            return {"error": self._sign_in_first(error)}
+        return {"result": _with_review(result, await self._review_of(call) if call.request_id else by_rule)}
 
     async def _keep_alive(self, call: OpenCall) -> None:
         """Keep the stream alive and report the review, until the call ends or another connection takes it over."""
@@ -282,6 +293,12 @@ class McpHandler(HubServiceHandler):
     async def _send(self, message: Mapping[str, Any]) -> None:
         self.write(f"event: message\ndata: {answer_text(message)}\n\n")
         await self.flush()
+
+    def _sign_in_first(self, error: SignInRequiredError) -> Mapping[str, Any]:
+        """Return MCP's error that names a page for the person: here, the one on which users sign in."""
+        message, page = error.advice or str(error), f"{self._public_url}{SIGN_IN_PAGE}"
+        asked = {"mode": "url", "elicitationId": SIGN_IN_PAGE, "url": page, "message": message}
+        return {"code": URL_ELICITATION_REQUIRED, "message": message, "data": {"elicitations": [asked]}}
 
     def _finish_result(self, id: object, result: Mapping[str, Any]) -> None:
         self._finish_json({"jsonrpc": "2.0", "id": id, "result": result})
@@ -337,6 +354,8 @@ async def _outcome(call: asyncio.Task[FinishedCall]) -> tuple[dict[str, Any], Hu
         return failure("the call was withdrawn before it finished"), None
     except ToolCallRejectedError as error:
         return failure(str(error)), HubReview(status="rejected", reason=error.reason)
+    except SignInRequiredError:
+        raise  # the caller gets an error that names the page
     except AgentBoxError as error:
         if isinstance(error, StorageError):
             log.warning("a call failed: %s", error)

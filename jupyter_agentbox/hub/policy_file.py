@@ -19,7 +19,14 @@ from jupyter_agentbox.core.rule_checks import HUB_RULE_KEYS, MAX_PATTERN, RuleCh
 from jupyter_agentbox.core.rule_text import MAX_BYTES, rule_from_json
 from jupyter_agentbox.core.text import one_line
 from jupyter_agentbox.core.tools import ConfigurationProblem
-from jupyter_agentbox.mcp_client.configuration import Configuration, UnusableServer, parse_configuration
+from jupyter_agentbox.mcp_client.configuration import (
+    Configuration,
+    HttpServer,
+    StartableServer,
+    UnusableServer,
+    parse_configuration,
+)
+from jupyter_agentbox.mcp_client.provider_addresses import is_safe_address
 
 #: The variables for the calling user's name and groups in the entries of central servers.
 USER_VARIABLE: Final = "HUB_USER"
@@ -40,8 +47,8 @@ _SERVER_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _VARIABLE_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _OF_USER: Final = re.compile(rf"\$\{{(?:env:)?(?:{USER_VARIABLE}|{GROUPS_VARIABLE})[:}}]")
 _WHAT: Final = "a policy"
-#: The keys of an entry for a sign-in with OAuth.
-_SIGN_IN_KEYS: Final = frozenset(("auth", "oauth"))
+#: The keys of an entry for a sign-in with OAuth; the second is Cursor's.
+_SIGN_IN_KEYS: Final = ("oauth", "auth")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,9 +92,12 @@ class PolicyFile:
     secrets : mapping
         The names of variables, and the contents of their files.
     own_servers : frozenset of str
-        The servers that run once for each user, because their entry contains the user's name or groups.
+        The servers that run once for each user: those whose entry contains the user's name or groups, and those to
+        which each user signs in.
     servers : tuple of str
         The names of all central servers, in the order of the file.
+    sign_in_servers : frozenset of str
+        Those of them to which each user signs in (OAuth).
     auditors : frozenset of str
         The groups whose members may read all records.
     local : LocalPolicy or None
@@ -102,6 +112,7 @@ class PolicyFile:
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
     own_servers: frozenset[str] = frozenset()
     servers: tuple[str, ...] = ()
+    sign_in_servers: frozenset[str] = frozenset()
     auditors: frozenset[str] = frozenset()
     local: LocalPolicy | None = None
     files: tuple[Path, ...] = ()
@@ -212,14 +223,15 @@ class _Reader:
         self._stop_at_problems()
         secrets = self._secrets(node)
         self._stop_at_problems()
-        own = self._own_servers(node)
+        sign_in_servers = frozenset(name for name, _, entry in _entries(node) if _has_sign_in(entry))
         found = PolicyFile(
             path=self._path,
             policy=Policy(self._rules(node)),
             text=self._text,
             secrets=secrets,
-            own_servers=frozenset(own),
+            own_servers=sign_in_servers.union(self._own_servers(node)),
             servers=tuple(_keys(node, "mcpServers")),
+            sign_in_servers=sign_in_servers,
             auditors=frozenset(str(group.content) for group in items(node, "auditors")),
             local=self._local_policy(member(node, "local")),
             files=(self._path, *self._secret_files(node)),
@@ -356,14 +368,14 @@ class _Reader:
         """Report entries that cannot be used, filled in for a user with an ordinary name."""
         shared = found.servers_for(self._environment)
         own = found.servers_for(self._environment, user="user")
-        for name, at, entry in _entries(node):
-            for key in sorted(_SIGN_IN_KEYS & entry.keys.keys()):
-                why = f"the server `{name}` has `{key}`, but the service cannot sign in: it has no browser"
-                advice = "use `headers` with a variable of `secrets`, or let users configure this server"
-                self._checker.found.append((at, f"{why}; {advice}"))
+        for name, at, _ in _entries(node):
             read = shared.servers.get(name) or own.servers[name]
-            if isinstance(read, UnusableServer) and not read.is_disabled:
-                self._checker.found.append((at, f"the server `{name}` cannot be used: {read.error}"))
+            if isinstance(read, UnusableServer):
+                why = "" if read.is_disabled else f"the server `{name}` cannot be used: {read.error}"
+            else:
+                why = _why_no_sign_in(read) if name in found.sign_in_servers else ""
+            if why:
+                self._checker.found.append((at, why))
 
     def _stop_at_problems(self) -> None:
         if self._checker.found:
@@ -387,6 +399,26 @@ def _entries(node: Node) -> Iterable[tuple[str, int, Node]]:
         entry = member(servers, name) if servers is not None else None
         if entry is not None:
             yield name, at, entry
+
+
+def _has_sign_in(entry: Node) -> bool:
+    """Whether users sign in to a server. As in `mcp.json`, ``true`` asks for it without settings."""
+    given = [entry.value.get(key) for key in _SIGN_IN_KEYS] if isinstance(entry.value, dict) else []
+    return any(value is not None and value is not False for value in given)
+
+
+def _why_no_sign_in(server: StartableServer) -> str:
+    """Return why nobody can sign in to a server whose entry says that users do; empty if they can."""
+    if not isinstance(server, HttpServer):
+        return f"the server `{server.name}` has `oauth`, but it is a program: people sign in to servers with a `url`"
+    if server.has_authorization:
+        return (
+            f"the server `{server.name}` has `oauth` and an `Authorization` header: remove the header if each user"
+            " signs in, or `oauth` if all users act with the header"
+        )
+    if not is_safe_address(server.url):
+        return f"nobody can sign in to the server `{server.name}`: its `url` must begin with https"
+    return ""
 
 
 def _texts(value: JsonValue) -> Iterable[str]:

@@ -14,9 +14,12 @@ from jupyter_agentbox.mcp_client.configuration import StdioServer
 from jupyter_agentbox.mcp_client.connections import program
 
 from .policy_file import PolicyFile
+from .sign_ins import why_no_redirect
 
 
-def notes_of(policy: PolicyFile, environment: Mapping[str, str], *, timeout: float) -> list[str]:
+def notes_of(
+    policy: PolicyFile, environment: Mapping[str, str], *, timeout: float, public_url: str = "https://"
+) -> list[str]:
     """Return a note for each part of a policy file that seems to be a mistake, with the file and, for rules, the line.
 
     Parameters
@@ -27,6 +30,8 @@ def notes_of(policy: PolicyFile, environment: Mapping[str, str], *, timeout: flo
         The service's environment.
     timeout : float
         How long a request waits if its rule does not say, in seconds.
+    public_url : str
+        The address of the service that people open.
     """
     rules = policy.policy.rules
     local = () if policy.local is None else policy.local.rules
@@ -42,6 +47,7 @@ def notes_of(policy: PolicyFile, environment: Mapping[str, str], *, timeout: flo
         *(f"{path}: members of its group can change it: run `chmod g-w` on it" for path in _group_writable(policy)),
         *(f"{policy.path}: {note}" for note in _of_secrets(policy)),
         *(f"{policy.path}: {note}" for note in _of_servers(policy, environment)),
+        *(f"{policy.path}: {note}" for note in _of_sign_ins(policy, public_url)),
     ]
     return [one_line(note, 500) for note in found]
 
@@ -49,6 +55,12 @@ def notes_of(policy: PolicyFile, environment: Mapping[str, str], *, timeout: flo
 def _of_server(rule: Rule, policy: PolicyFile) -> Iterable[str]:
     if rule.server != "*" and not any(map(matcher_of(rule.server), policy.servers)):
         yield f"no central server matches `{rule.server}`{did_you_mean(rule.server, policy.servers)}"
+
+
+def _of_sign_ins(policy: PolicyFile, public_url: str) -> Iterable[str]:
+    why = why_no_redirect(public_url)
+    for name in (name for name in policy.servers if name in policy.sign_in_servers and why):
+        yield f"nobody can sign in to the server `{name}`, because {why}"
 
 
 def _of_escalation(rule: Rule, timeout: float) -> Iterable[str]:

@@ -18,7 +18,7 @@ from mcp.client.auth.utils import extract_field_from_www_auth
 from .configuration import HttpServer
 from .provider_addresses import is_safe_address
 from .response_body import drop_body
-from .sign_ins import SignIn, SignIns
+from .sign_ins import SignIn, SignInStore
 from .token_requests import refresh
 from .trust_keys import trust_key_of
 
@@ -34,7 +34,7 @@ class SignedIn(httpx2.Auth):
     ----------
     server : HttpServer
         The server. Tokens of a sign-in to another address are not sent to it.
-    sign_ins : SignIns
+    sign_ins : SignInStore
         Stores the sign-ins.
     on_secret : callable
         Called with each secret value.
@@ -45,9 +45,11 @@ class SignedIn(httpx2.Auth):
         Whether there is a token to send.
     was_signed_in : bool
         Whether there was one.
+    how : str
+        What people do to sign in.
     """
 
-    def __init__(self, server: HttpServer, sign_ins: SignIns, *, on_secret: Callable[[str], None]) -> None:
+    def __init__(self, server: HttpServer, sign_ins: SignInStore, *, on_secret: Callable[[str], None]) -> None:
         self._server = server
         self._sign_ins = sign_ins
         self._on_secret = on_secret
@@ -57,6 +59,7 @@ class SignedIn(httpx2.Auth):
         self._renewals: set[asyncio.Task[SignIn | None]] = set()
         self.is_signed_in = False
         self.was_signed_in = False
+        self.how = sign_ins.how
 
     async def load(self) -> None:
         """Load the stored sign-in, which may have changed since: somebody signed in, or out."""

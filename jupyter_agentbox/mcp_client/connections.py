@@ -33,7 +33,7 @@ from .logs import LogRing, Redactor
 from .running_calls import RunningCalls
 from .server_errors import text_of
 from .sessions import Session, describe_exit
-from .sign_ins import SignIns
+from .sign_ins import SignInStore
 from .transport_http import HttpTransport
 from .transport_stdio import StdioTransport
 from .wire import Wire
@@ -55,7 +55,7 @@ async def open_session(
     redact: Redactor,
     on_tools_changed: Callable[[], None],
     on_log_message: Callable[[LogMessage], None] = lambda _: None,
-    sign_ins: SignIns | None = None,
+    sign_ins: SignInStore | None = None,
     hub_service: str = "",
 ) -> AsyncIterator[Session]:
     """Connect to a server. Enter and exit in the same task, as the SDK's cancel scopes require.
@@ -87,7 +87,7 @@ async def _connect(
     redact: Redactor,
     on_tools_changed: Callable[[], None],
     on_log_message: Callable[[LogMessage], None],
-    sign_ins: SignIns | None,
+    sign_ins: SignInStore | None,
     hub_service: str,
 ) -> Session:
     modes = _modes(server)
@@ -162,10 +162,12 @@ def _ended_at_probe(transport: StdioTransport | HttpTransport, wire: Wire) -> bo
 
 
 def _transport(
-    server: StdioServer | HttpServer, wire: Wire, limits: ServerLimits, redact: Redactor, sign_ins: SignIns | None
+    server: StdioServer | HttpServer, wire: Wire, limits: ServerLimits, redact: Redactor, sign_ins: SignInStore | None
 ) -> StdioTransport | HttpTransport:
     if isinstance(server, HttpServer):
-        auth = None if sign_ins is None else SignedIn(server, sign_ins, on_secret=redact.learn)
+        auth = None
+        if sign_ins is not None and sign_ins.is_for(server.name):
+            auth = SignedIn(server, sign_ins, on_secret=redact.learn)
         return HttpTransport(server, wire=wire, message_cap=limits.message_cap, auth=auth)
     command = Command(
         argv=(program(server), *server.args),
@@ -196,7 +198,7 @@ def _start_error(
 ) -> ToolServerError:
     while isinstance(error, ExceptionGroup):
         error = error.exceptions[0]
-    message = text_of(error)
+    message = str(error) if isinstance(error, ToolServerError) else text_of(error)
     if isinstance(transport, StdioTransport) and isinstance(error, MCPError) and error.code == CONNECTION_CLOSED:
         message = describe_exit(transport)
     message = redact(message)

@@ -20,7 +20,7 @@ from .configuration import ServerConfiguration, StartableServer, StdioServer, Un
 from .limits import ServerLimits
 from .logs import LogRing, Redactor
 from .process_slots import ProcessSlots
-from .sign_ins import SignIns
+from .sign_ins import SignInStore
 from .trust_keys import trust_key_of
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class ManagedServer:
         Called when the status changed.
     on_log_message : callable
         Called with the server's log notifications, without the configuration's secrets.
-    sign_ins : SignIns or None
+    sign_ins : SignInStore or None
         People's sign-ins; ``None`` if sign-in is not available.
     slots : ProcessSlots, optional
         Limits the number of running programs; unlimited by default.
@@ -90,7 +90,7 @@ class ManagedServer:
         clock: Callable[[], float],
         on_change: Callable[[], None],
         on_log_message: Callable[[LogMessage], None] = lambda _: None,
-        sign_ins: SignIns | None = None,
+        sign_ins: SignInStore | None = None,
         slots: ProcessSlots | None = None,
         hub_service: str = "",
         where_to_look: Callable[[StartableServer], str] = lambda _: "",
@@ -146,6 +146,7 @@ class ManagedServer:
             last_error=self._last_error,
             is_signed_in=self._is_signed_in,
             is_of_project=self.configuration.is_of_project,
+            sign_in_url="" if self._refusal is None else self._refusal.url,
         )
 
     @property

@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import re
 from typing import Final
+from urllib.parse import urlsplit
 
 from mcp.shared.exceptions import MCPError
+from mcp_types import URL_ELICITATION_REQUIRED
 
 #: Maximum length of an error's message, and of its data, in characters.
 _LONGEST_TEXT: Final = 4000
 _LONGEST_DATA: Final = 2000
+_LONGEST_URL: Final = 2000
 
 
 def text_of(error: Exception) -> str:
@@ -23,6 +26,25 @@ def text_of(error: Exception) -> str:
         return text
     shown = data if isinstance(data, str) else json.dumps(data, ensure_ascii=False, default=str)
     return f"{text}\n{bounded(shown, _LONGEST_DATA)}"
+
+
+def sign_in_url(error: MCPError) -> str:
+    """Return the page of the Hub service on which people sign in, if its error names one; empty for other errors."""
+    if error.code != URL_ELICITATION_REQUIRED:
+        return ""
+    data = error.error.data
+    asked = data.get("elicitations") if isinstance(data, dict) else None
+    first = asked[0] if isinstance(asked, list) and asked else None
+    url = first.get("url") if isinstance(first, dict) else None
+    return url if isinstance(url, str) and len(url) <= _LONGEST_URL and _is_page(url) else ""
+
+
+def _is_page(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return False
+    return parts.scheme in ("http", "https") and bool(parts.hostname) and "@" not in parts.netloc
 
 
 def bounded(text: str, longest: int = _LONGEST_TEXT) -> str:

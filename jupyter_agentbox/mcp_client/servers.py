@@ -27,7 +27,7 @@ from .configuration import Configuration, ConfigurationSource, HttpServer, Start
 from .limits import ServerLimits
 from .process_slots import ProcessSlots
 from .server import ManagedServer, import_connections
-from .sign_ins import SignIns
+from .sign_ins import SignInStore
 
 _log = logging.getLogger(__name__)
 #: How long, in seconds, a call after a description reuses its configuration; a later one checks again.
@@ -52,7 +52,7 @@ class McpServers:
         Called with a server's name and its log notification. Untrusted text.
     clock : callable
         Monotonic clock, in seconds.
-    sign_ins : SignIns, optional
+    sign_ins : SignInStore, optional
         People's sign-ins; without it, nobody can sign in to a server.
     hub_service : str
         The address of the Hub service, whose word on who approved a call counts; empty for none.
@@ -68,7 +68,7 @@ class McpServers:
         on_change: Callable[[], None] = lambda: None,
         on_log: Callable[[str, LogMessage], None] = lambda _, __: None,
         clock: Callable[[], float] = time.monotonic,
-        sign_ins: SignIns | None = None,
+        sign_ins: SignInStore | None = None,
         hub_service: str = "",
         where_to_look: Callable[[StartableServer], str] = lambda _: "",
     ) -> None:

@@ -32,13 +32,18 @@ from jupyter_agentbox.core.hub_reviews import HubReview, review_in
 from jupyter_agentbox.core.ports import CallListener
 from jupyter_agentbox.core.reported_origins import ORIGIN_KEY, ReportedOrigin
 from jupyter_agentbox.core.tools import Progress, ToolDescription, ToolResult
-from jupyter_agentbox.exceptions import ToolCallInterruptedError, ToolServerError, UnknownToolError
+from jupyter_agentbox.exceptions import (
+    SignInRequiredError,
+    ToolCallInterruptedError,
+    ToolServerError,
+    UnknownToolError,
+)
 
 from .elicitation import question_of, result_of
 from .logs import LONGEST_LINE, LONGEST_LOG_MESSAGE, LogRing, Redactor
 from .running_calls import RunningCall, RunningCalls
 from .sent_requests import RequestFailure, SentRequest, current, following
-from .server_errors import hint_for, text_of
+from .server_errors import bounded, hint_for, sign_in_url, text_of
 from .tool_lists import MOST_TOOLS, describe, is_wrapper
 from .transport_http import HttpTransport
 from .transport_stdio import StdioTransport
@@ -180,7 +185,8 @@ class Session:
                 page = await self._client.list_tools(cursor=cursor, cache_mode="bypass")
             except (MCPError, ValidationError) as error:
                 message = f"the list of tools of `{self._name}` could not be read: {self._explain(error)}"
-                raise self._refusal(message) from None
+                wanted = self._sign_in_at_hub(error, f"`{self._name}` cannot be used yet")
+                raise wanted or self._refusal(message) from None
             for tool in page.tools:
                 if tool.name in found:
                     self._log.add(f"tool `{tool.name}` is listed twice; the first one counts")
@@ -353,9 +359,19 @@ class Session:
             self._wire.tools_are_stale = True
             return ToolServerError(f"`{name}` did not run: its description on the server has changed; call it again")
         asked = f" (it asked for {what}, which is not supported)" if (what := self._wire.asked_in_vain) else ""
+        if (wanted := self._sign_in_at_hub(error, f"`{name}` did not run")) is not None:
+            return wanted
         explained = self._explain(error)
         hint = "" if self._is_central else hint_for(explained)
         return ToolServerError(f"the server refused `{name}`: {explained}{asked}" + (f"\n{hint}" if hint else ""))
+
+    def _sign_in_at_hub(self, error: Exception, failed: str) -> SignInRequiredError | None:
+        """Return the error for an answer of the Hub service that says where the user has to sign in, if it is one."""
+        if not self._is_central or not isinstance(error, MCPError) or not (url := sign_in_url(error)):
+            return None
+        wanted = SignInRequiredError(f"{failed}; {self._redact(bounded(error.error.message))}")
+        wanted.url = url
+        return wanted
 
     def _not_run(self, sent: SentRequest) -> Callable[[str], ToolServerError]:
         if sent.failure is RequestFailure.SESSION_LOST:

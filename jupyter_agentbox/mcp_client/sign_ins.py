@@ -76,6 +76,55 @@ class SignIn:
         }
 
 
+class SignInStore(Protocol):
+    """Sign-ins of one user, by server. All methods may block."""
+
+    #: What people do to sign in, for messages.
+    how: str
+
+    def is_for(self, name: str) -> bool:
+        """Return whether people can sign in to a server."""
+
+    def load(self, name: str, trust_key: str) -> SignIn | None:
+        """Return the sign-in to a server; ``None`` if nobody signed in at its present address.
+
+        Raises
+        ------
+        ToolServerError
+            If that is not known.
+        """
+
+    def keep(self, name: str, sign_in: SignIn) -> None:
+        """Store a sign-in, replacing an earlier one to the same server.
+
+        Raises
+        ------
+        OSError
+            If it cannot be stored.
+        """
+
+    def replace(self, name: str, before: SignIn, after: SignIn | None) -> SignIn | None:
+        """Replace a sign-in, or with ``None`` delete it, if it is still stored; return the stored one afterwards.
+
+        Raises
+        ------
+        OSError
+            If it cannot be stored.
+        """
+
+    def forget(self, name: str) -> None:
+        """Delete the sign-in to a server.
+
+        Raises
+        ------
+        OSError
+            If it cannot be deleted.
+        """
+
+    def begin_renewal(self, name: str) -> Callable[[], None]:
+        """Wait for the lock that a sign-in's renewal holds; return its release function."""
+
+
 class Keyring(Protocol):
     """The part of the package `keyring` that this module uses."""
 
@@ -90,7 +139,7 @@ class Keyring(Protocol):
 
 
 class SignIns:
-    """Sign-ins of this user, by server. All methods may block: a keyring can be another program.
+    """Sign-ins of the user who runs this process (a `SignInStore`). A keyring can be another program.
 
     Parameters
     ----------
@@ -100,17 +149,24 @@ class SignIns:
         ``auto``, ``file`` or ``memory``.
     """
 
+    how = "press “Sign in” beside its name in JupyterLab's side panel, tab “Servers”, or set `headers` in mcp.json"
+
     def __init__(self, path: Path | None, *, place: Place = "auto") -> None:
         self._path = path
         self._place: Place = "memory" if path is None else place
         self._lock = threading.Lock()
         self._memory: dict[str, JsonObject] = {}
 
+    def is_for(self, name: str) -> bool:
+        """Return ``True``: people can sign in to any server."""
+        del name
+        return True
+
     def load(self, name: str, trust_key: str) -> SignIn | None:
         """Return the sign-in to a server; ``None`` if nobody signed in at its present address."""
         with self._lock:
             found = self._find(name)
-        return _sign_in_of(found, trust_key)
+        return sign_in_from_json(found, trust_key)
 
     def keep(self, name: str, sign_in: SignIn) -> None:
         """Store a sign-in, replacing an earlier one to the same server.
@@ -134,7 +190,7 @@ class SignIns:
             If it cannot be stored.
         """
         with self._alone():
-            kept = _sign_in_of(self._find(name), before.trust_key)
+            kept = sign_in_from_json(self._find(name), before.trust_key)
             if kept is None or kept.tokens != before.tokens:
                 return kept
             if after is None:
@@ -291,7 +347,8 @@ def _is_private(found: os.stat_result) -> bool:
     return found.st_uid == os.geteuid() and not stat.S_IMODE(found.st_mode) & 0o077
 
 
-def _sign_in_of(found: JsonObject | None, trust_key: str) -> SignIn | None:
+def sign_in_from_json(found: JsonObject | None, trust_key: str) -> SignIn | None:
+    """Return a sign-in from its stored form; ``None`` if there is none, or the server's trust key has changed."""
     if not found or not trust_key or found.get("trust_key") != trust_key:
         return None
     expires_at = found.get("expires_at")

@@ -33,7 +33,6 @@ _CONNECT_TIMEOUT: Final = 30.0
 #: Timeout of ending the session, in seconds; its response has no effect.
 _END_TIMEOUT: Final = 2.0
 _SET_HEADERS: Final = "set `headers` in mcp.json"
-_SIGN_IN: Final = "press “Sign in” beside its name in JupyterLab's side panel, tab “Servers”, or " + _SET_HEADERS
 _LONGEST_SCOPE: Final = 200
 _LARGEST_ERROR_BODY: Final = 64 * 1024
 #: Maximum size in bytes of a text, other than a JSON-RPC error, that is read as a server's message about a session.
@@ -108,6 +107,7 @@ class HttpTransport:
             return ToolServerError(message)
         error = SignInRequiredError(message)
         error.lacks_rights = self.lacks_rights
+        error.advice = self.wants_sign_in
         return error
 
     def _look_at(self, response: httpx2.Response) -> str:
@@ -124,9 +124,9 @@ class HttpTransport:
             rights = f" ({scope[:_LONGEST_SCOPE]})" if scope else ""
             self.wants_sign_in = f"the sign-in lacks rights that it needs{rights}: sign out, and sign in again"
         elif self._auth.was_signed_in:
-            self.wants_sign_in = f"the sign-in has ended: {_SIGN_IN}"
+            self.wants_sign_in = f"the sign-in has ended: {self._auth.how}"
         else:
-            self.wants_sign_in = f"it wants you to sign in: {_SIGN_IN}"
+            self.wants_sign_in = f"it wants you to sign in: {self._auth.how}"
         return self.wants_sign_in
 
     async def __aexit__(

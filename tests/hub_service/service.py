@@ -235,9 +235,12 @@ async def running_service(
     *,
     at: socket.socket | None = None,
     clock: Clock | None = None,
+    knows_address: bool = False,
     **settings: Any,
 ) -> AsyncIterator[Service]:
     """Start the service; end it as a signal does. Where it listens is its own to close."""
+    at = at or listening()
+    url = f"http://127.0.0.1:{at.getsockname()[1]}{PREFIX}"
     path = directory / "policy.json"
     path.write_text(json.dumps(policy))
     database = directory / "hub.sqlite"
@@ -248,6 +251,7 @@ async def running_service(
         "idle_timeout": 60.0,
         "call_rate": 1000.0,  # what waits for its turn would make tests slow
         "retention": RetentionLimits(),
+        "public_url": url if knows_address else PREFIX,
         **settings,
     }
     environment = {"KEY": "service-secret", "PATH": "/usr/bin:/bin"}
@@ -255,8 +259,6 @@ async def running_service(
     box = build(Settings(**given), policy_file, environment)
     await box.start()
     hub_auth = TableHub(api_token="service", base_url=PREFIX, access_scopes={SCOPE}, oauth_client_id="service-agentbox")
-    at = at or listening()
-    url = f"http://127.0.0.1:{at.getsockname()[1]}{PREFIX}"
     box.policy.begin_signing(lambda policy: signer_of(directory, policy, clock))
     application = make_application(box, hub_auth, url)
     server = HTTPServer(application)

@@ -283,6 +283,63 @@ def test_of_two_groups_the_one_that_is_not_asked_is_noted(tmp_path: Path, capsys
         assert noted is (order is rules)
 
 
+OAUTH = {"clientId": "agentbox", "clientSecret": "${WAREHOUSE_TOKEN}", "scopes": ["read"]}
+
+
+@pytest.mark.parametrize("key", ["oauth", "auth"])
+def test_a_server_to_which_each_user_signs_in_runs_once_for_each(tmp_path: Path, key: str) -> None:
+    url = {"url": "https://crm.example/mcp"}
+    servers = {
+        "crm": {**url, key: OAUTH},
+        "mail": {**url, key: True},
+        "wiki": {**url, key: False},
+        "chat": {**url, key: None},
+    }
+    found = read(tmp_path, {"rules": [], "mcpServers": servers}, WAREHOUSE_TOKEN="s3cret")
+    assert found.sign_in_servers == found.own_servers == {"crm", "mail"}
+    assert list(found.servers_for({}).servers) == ["wiki", "chat"]
+    own = found.servers_for({"WAREHOUSE_TOKEN": "s3cret"}, user="ada").servers["crm"]
+    assert isinstance(own, HttpServer)
+    assert (own.oauth.client_id, own.oauth.client_secret, own.oauth.scopes) == ("agentbox", "s3cret", ("read",))
+
+
+@pytest.mark.parametrize(
+    ("entry", "says"),
+    [
+        ({"command": "python"}, "1:30: the server `crm` has `oauth`, but it is a program: people sign in to servers"),
+        ({"url": "http://crm.example/mcp"}, "nobody can sign in to the server `crm`: its `url` must begin with https"),
+        (
+            {"url": "https://crm.example/mcp", "headers": {"authorization": "Bearer s3cret"}},
+            "the server `crm` has `oauth` and an `Authorization` header: remove the header if each user signs in",
+        ),
+    ],
+)
+def test_a_server_to_which_nobody_can_sign_in_is_an_error(tmp_path: Path, entry: dict[str, Any], says: str) -> None:
+    (problem,) = problems(tmp_path, {"rules": [], "mcpServers": {"crm": {**entry, "oauth": True}}})
+    assert says in problem
+    assert "s3cret" not in problem
+
+
+@pytest.mark.parametrize(
+    ("address", "why"),
+    [
+        ("https://hub.example/services/agentbox/", ""),
+        ("http://127.0.0.1:8000/services/agentbox/", ""),
+        ("http://hub.example/services/agentbox/", "the address that people open does not begin with https"),
+        ("/services/agentbox/", "`HubService.public_url` is not set to the address that people open"),
+    ],
+)
+def test_an_address_to_which_no_provider_sends_people_back_is_noted(
+    tmp_path: Path, address: str, why: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "policy.json"
+    servers = {"crm": {"url": "https://crm.example/mcp", "oauth": True}}
+    path.write_text(json.dumps({"rules": [], "mcpServers": servers}))
+    assert main([f"--policy={path}", "--check-config", f"--HubService.public_url={address}"]) == 0
+    noted = capsys.readouterr().err
+    assert noted == (f"note: {path}: nobody can sign in to the server `crm`, because {why}\n" if why else "")
+
+
 def test_the_value_of_a_secret_is_in_no_note(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "key").write_text("s3cret-s3cret")
     (tmp_path / "key").chmod(0o600)

@@ -13,7 +13,7 @@ from jupyter_agentbox.core.ports import Ids
 from jupyter_agentbox.core.tools import ServerStatus
 from jupyter_agentbox.exceptions import AgentBoxError, ServerConfigurationError, SignInError, TooManyRequestsError
 from jupyter_agentbox.mcp_client.configuration import HttpServer
-from jupyter_agentbox.mcp_client.sign_ins import SignIn, SignIns
+from jupyter_agentbox.mcp_client.sign_ins import SignIn, SignInStore
 from jupyter_agentbox.mcp_client.trust_keys import trust_key_of
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 #: Maximum number of concurrent sign-ins.
 MOST: Final = 20
 _LONGEST_REASON: Final = 100
-_AGAIN: Final = "press “Sign in” in JupyterLab again"
+_AGAIN: Final = "press “Sign in” again where you did before"
 
 
 class SignInServers(Protocol):
@@ -97,7 +97,7 @@ class SignInManager:
     ----------
     servers : SignInServers
         The MCP servers.
-    sign_ins : SignIns
+    sign_ins : SignInStore
         Stores the sign-ins.
     ids : Ids
         Generates unguessable values.
@@ -109,7 +109,7 @@ class SignInManager:
         self,
         *,
         servers: SignInServers,
-        sign_ins: SignIns,
+        sign_ins: SignInStore,
         ids: Ids,
         on_change: Callable[[], None] = lambda: None,
     ) -> None:

@@ -32,7 +32,9 @@ export function Server(props: IServerProps): JSX.Element {
   const { run, isBusy, failure } = useDoing();
   const lock = useLock('local_servers');
   const why = useWhyLocked('local_servers');
-  const [page, setPage] = React.useState<ISignInPage | null>(null);
+  const [page, setPage] = React.useState<Pick<ISignInPage, 'address'> | null>(
+    null
+  );
   const [isCancelled, setCancelled] = React.useState(false);
   const wantsSignIn = server.state === 'needs_sign_in';
   const hasFailed = Boolean(server.sign_in_error);
@@ -46,11 +48,18 @@ export function Server(props: IServerProps): JSX.Element {
   const signIn = async (): Promise<void> => {
     setPage(null); // what was shown is given up by the next
     setCancelled(false);
-    setPage(await servers.beginSignIn(server.name));
+    setPage(
+      server.sign_in_url
+        ? { address: server.sign_in_url }
+        : await servers.beginSignIn(server.name)
+    );
   };
   const cancel = async (): Promise<void> => {
     line.current?.querySelector('button')?.focus(); // what has it goes
     setPage(null);
+    if (server.sign_in_url) {
+      return; // nothing was begun here
+    }
     await servers.cancelSignIn(server.name);
     setCancelled(true);
   };
@@ -146,6 +155,7 @@ export function Server(props: IServerProps): JSX.Element {
           key={page.address}
           page={page}
           server={server.name}
+          isOfHub={Boolean(server.sign_in_url)}
           onCancel={() => {
             run(cancel);
           }}
@@ -232,8 +242,8 @@ function buttonsOf(
   ];
   const buttons: Partial<Record<ServerState, IButton[]>> = {
     needs_trust: [review],
-    // Where rights are missing, who is signed in has to sign out first.
-    needs_sign_in: [enter, ...leave],
+    // Where rights are missing, who is signed in has to sign out first. The Hub does not say that somebody has signed in.
+    needs_sign_in: server.sign_in_url ? [enter, start] : [enter, ...leave],
     // One that is disabled in its configuration says so, and cannot be started.
     stopped: server.error ? [] : [start, ...leave],
     starting: [stop],

@@ -198,6 +198,10 @@ test.each([
   [{ state: 'needs_trust' }, ['Review db']],
   [{ state: 'needs_sign_in' }, ['Sign in to db']],
   [
+    { state: 'needs_sign_in', sign_in_url: 'https://hub.example/servers' },
+    ['Sign in to db', 'Start db']
+  ],
+  [
     { state: 'needs_sign_in', is_signed_in: true },
     ['Sign in to db', 'Sign out of db']
   ],
@@ -237,6 +241,23 @@ test('a person sees the host of the page to sign in on before it opens, and open
     '_blank',
     'noopener,noreferrer'
   );
+});
+
+test('a sign-in to a server of the Hub is on the Hub’s page, and nothing is begun here', async () => {
+  const opened = jest.spyOn(window, 'open').mockReturnValue(null);
+  opened.mockClear();
+  const url = 'https://hub.example/services/agentbox/servers';
+  const model = show({ state: 'needs_sign_in', sign_in_url: url });
+  await press('Sign in to db');
+  const host = document.querySelector('.jp-AgentBox-address strong');
+  expect(host?.textContent).toBe('hub.example');
+  openIt();
+  expect(opened.mock.calls).toEqual([[url, '_blank', 'noopener,noreferrer']]);
+  expect(screen.getByText(/come back, and press “Start”/)).not.toBeNull();
+  await pressAtOnce('Cancel');
+  expect(document.querySelector('.jp-AgentBox-address')).toBeNull();
+  expect(model.beginSignIn).not.toHaveBeenCalled();
+  expect(model.cancelSignIn).not.toHaveBeenCalled();
 });
 
 test('the page of a sign-in that has ended is not offered again', async () => {

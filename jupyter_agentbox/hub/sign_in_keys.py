@@ -1,0 +1,112 @@
+"""The keys that encrypt users' sign-ins in the Hub service's database."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+from pathlib import Path
+from typing import Final
+
+from cryptography.fernet import Fernet, InvalidToken, MultiFernet
+
+from jupyter_agentbox.core.calls import JsonObject
+from jupyter_agentbox.exceptions import ServerConfigurationError
+
+log = logging.getLogger(__name__)
+
+_ENCODING: Final = "utf-8"
+
+
+class SignInKeys:
+    """Encrypts sign-ins with the first key of a file; decrypts them with any.
+
+    Each encrypted sign-in contains its user and server, so that whoever can write the database cannot give a user's
+    sign-in to another.
+
+    Parameters
+    ----------
+    path : Path
+        The file, with one key per line. It is created if it does not exist, readable only by its owner.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._keys: MultiFernet | None = None
+
+    def read(self) -> MultiFernet:
+        """Read the file, and create it if it does not exist; return the keys.
+
+        Raises
+        ------
+        OSError
+            If the file can be neither read nor created.
+        ValueError
+            If it contains no keys, or other users can read it.
+        """
+        self._keys = MultiFernet(_keys_in(self._path))
+        return self._keys
+
+    def encrypted(self, user: str, server: str, sign_in: JsonObject) -> bytes:
+        """Return the stored form of a user's sign-in to a server.
+
+        Raises
+        ------
+        ServerConfigurationError
+            If the keys cannot be read.
+        """
+        content = {"user": user, "server": server, "sign_in": sign_in}
+        return self._current().encrypt(json.dumps(content).encode(_ENCODING))
+
+    def decrypted(self, user: str, server: str, content: bytes | None) -> JsonObject | None:
+        """Return a user's sign-in to a server; ``None`` if there is none that these keys encrypted for them.
+
+        Raises
+        ------
+        ServerConfigurationError
+            If the keys cannot be read.
+        """
+        if content is None:
+            return None
+        try:
+            found = json.loads(self._current().decrypt(content))
+        except InvalidToken:
+            log.warning("the sign-in of %r to `%s` was encrypted with another key: it is not used", user, server)
+            return None
+        if (found["user"], found["server"]) != (user, server):
+            log.error("the sign-in of %r to `%s` in the database is not theirs: it is not used", user, server)
+            return None
+        sign_in: JsonObject = found["sign_in"]
+        return sign_in
+
+    def _current(self) -> MultiFernet:
+        try:
+            return self._keys or self.read()
+        except (OSError, ValueError) as error:
+            log.exception("users cannot sign in to central servers")
+            raise ServerConfigurationError(
+                "the service cannot read the key that protects sign-ins: tell your administrator"
+            ) from error
+
+
+def _keys_in(path: Path) -> list[Fernet]:
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:
+        if path.stat().st_mode & 0o077:
+            raise ValueError(
+                f"other users can read the key in `{path}`: run `chmod 600` on it, or use another key"
+            ) from None
+        try:
+            keys = [Fernet(line) for line in path.read_bytes().split()]
+        except ValueError:
+            keys = []
+        if not keys:
+            raise ValueError(
+                f"`{path}` does not contain keys, each of 32 bytes in URL-safe base64 on a line of its own"
+            ) from None
+        return keys
+    key = Fernet.generate_key()
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(key + b"\n")
+    return [Fernet(key)]

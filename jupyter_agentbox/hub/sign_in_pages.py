@@ -1,0 +1,140 @@
+"""The pages on which users sign in to central MCP servers. They run no script."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from tornado import web
+
+from jupyter_agentbox.core.changes import Change
+from jupyter_agentbox.core.text import one_line, visible
+from jupyter_agentbox.services.servers.sign_ins import ProviderAnswer
+
+from .handlers import PageHandler, log
+from .sign_ins import CALLBACK, SIGN_IN_PAGE
+
+#: Lifetime of the browser's cookie for a sign-in, in seconds.
+_COOKIE_AGE: Final = 600
+_LONGEST: Final = 8_000
+
+
+class SignInBaseHandler(PageHandler):
+    """Base of the handlers of sign-ins."""
+
+    asks_anew = True
+    back = (SIGN_IN_PAGE, "Servers to sign in to")
+
+    def set_default_headers(self) -> None:
+        """Set the headers of all pages; providers do not learn from which page a person comes."""
+        super().set_default_headers()
+        self.set_header("Referrer-Policy", "no-referrer")
+
+    def check_server(self, name: str) -> None:
+        """Refuse a server to which users do not sign in."""
+        if name not in self.parts.policy.current.sign_in_servers:
+            raise web.HTTPError(404, "there is no such central server to sign in to")
+
+    @property
+    def callback_path(self) -> str:
+        """The path to which the browser's cookie is limited."""
+        return f"{self.parts.prefix}{CALLBACK}"
+
+
+class SignInServersHandler(SignInBaseHandler):
+    """Lists the central servers to which users sign in."""
+
+    async def get(self) -> None:
+        """Show the servers, and whether this user has signed in."""
+        manager = self.parts.sign_ins.of(self.caller)
+        found = await self.parts.sign_ins.signed_in(self.caller)
+        self.render(
+            "servers.html",
+            caller=self.caller,
+            prefix=self.parts.prefix,
+            rows=[
+                {"name": name, "is_signed_in": is_signed_in, "failure": visible(manager.failure_of(name))}
+                for name, is_signed_in in found.items()
+            ],
+        )
+
+
+class SignInHandler(SignInBaseHandler):
+    """Begins a sign-in to one server."""
+
+    async def post(self, name: str) -> None:
+        """Show where the provider's page is. Only the person opens it."""
+        self.check_server(name)
+        redirect = self.parts.sign_ins.redirect_for(name)
+        begun = await self.parts.sign_ins.of(self.caller).begin(name, person=self.caller.name, redirect=redirect)
+        self.set_cookie(
+            _cookie_of(begun.state),
+            begun.browser_key,
+            path=self.callback_path,
+            max_age=_COOKIE_AGE,
+            httponly=True,
+            secure=self.parts.sign_ins.is_secure,
+            samesite="Lax",  # not Strict: it is sent when a page of the provider redirects here
+        )
+        host = visible(urlsplit(begun.address).netloc)
+        self.render("sign_in.html", prefix=self.parts.prefix, name=name, address=begun.address, host=host)
+
+
+class SignOutHandler(SignInBaseHandler):
+    """Ends a user's sign-in to one server."""
+
+    async def post(self, name: str) -> None:
+        """Forget the tokens, tell the provider, and show the list."""
+        self.check_server(name)
+        await self.parts.sign_ins.of(self.caller).sign_out(name)
+        log.info("%s signed out of the central server %s", one_line(self.caller.name), name)
+        await self.parts.changes.note(Change.SIGNED_OUT, {"name": name}, by=self.caller.reviewer)
+        self.redirect(f"{self.parts.prefix}{SIGN_IN_PAGE}", status=303)
+
+
+class SignInCallbackHandler(SignInBaseHandler):
+    """The page to which a provider sends a person back.
+
+    The browser comes from a page of the provider, without `_xsrf`. Instead, three things are required: a state known
+    only to the provider's page, the login of the person who began, and a cookie of the browser in which they did.
+    """
+
+    def get_login_url(self) -> str:
+        """Refuse instead of a redirect to the Hub's login page, which would carry the provider's code along."""
+        raise web.HTTPError(403, "your login has ended, so you are not signed in. Begin again from the list of servers")
+
+    async def get(self, name: str) -> None:
+        """Process the provider's answer, and show the outcome."""
+        answer = ProviderAnswer(
+            state=self._argument("state"),
+            code=self._argument("code"),
+            issuer=self._argument("iss") or None,
+            error=self._argument("error"),
+        )
+        cookie = _cookie_of(answer.state)
+        key = self.get_cookie(cookie) or ""
+        await self.parts.sign_ins.of(self.caller).finish(name, answer, person=self.caller.name, browser_key=key)
+        self.clear_cookie(cookie, path=self.callback_path)
+        log.info("%s signed in to the central server %s", one_line(self.caller.name), name)
+        await self.parts.changes.note(Change.SIGNED_IN, {"name": name}, by=self.caller.reviewer)
+        self.render("signed_in.html", prefix=self.parts.prefix, name=name)
+
+    def _argument(self, name: str) -> str:
+        return (self.get_query_argument(name, "", strip=False) or "")[:_LONGEST]
+
+
+def _cookie_of(state: str) -> str:
+    """Return the name of the cookie for a sign-in; each has its own."""
+    return f"agentbox-sign-in-{hashlib.sha256(state.encode()).hexdigest()[:16]}"
+
+
+def routes(prefix: str) -> list[tuple[Any, ...]]:
+    """Return the routes of the pages below the service's prefix."""
+    name = "(?P<name>[A-Za-z0-9_-]+)"
+    return [
+        (rf"{prefix}{SIGN_IN_PAGE}", SignInServersHandler),
+        (rf"{prefix}{SIGN_IN_PAGE}/{name}/sign-in", SignInHandler),
+        (rf"{prefix}{SIGN_IN_PAGE}/{name}/sign-out", SignOutHandler),
+        (rf"{prefix}{CALLBACK}{name}", SignInCallbackHandler),
+    ]

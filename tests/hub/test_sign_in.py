@@ -1,0 +1,107 @@
+"""A user of a real Hub signs in to a central server with OAuth, from the panel to the provider and back."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.oauth_server import OAuthServer, running_oauth_server
+
+from .hub import kept_ports, missing
+from .test_page import log_in
+from .test_service import SERVICE, DemoHub, running_demo, start_server
+
+CODE = "from jupyter_agentbox import tools\nprint(tools.crm.whoami())"
+#: The service has a server to which each user signs in, and users' servers know it by the service's address only.
+CONFIG = """
+import json
+from pathlib import Path
+root = Path({root!r})
+command = c.JupyterHub.services[0]["command"]
+command[:] = [f"--policy={{root}}/policy.json" if part.startswith("--policy=") else part for part in command]
+headers = {{"Authorization": "Bearer ${{JUPYTERHUB_API_TOKEN}}"}}
+servers = {{"crm": {{"url": f"{{c.JupyterHub.bind_url}}services/agentbox/mcp/crm", "headers": headers}}}}
+(root / "mcp.json").write_text(json.dumps({{"mcpServers": servers}}))
+(root / "rules.json").write_text(json.dumps({{"rules": [{{"effect": "allow", "server": "*", "tool": "*"}}]}}))
+"""
+
+
+@pytest.fixture(scope="module")
+def remote() -> Iterator[OAuthServer]:
+    with running_oauth_server() as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory, remote: OAuthServer) -> Iterator[DemoHub]:
+    if reason := missing():
+        pytest.skip(reason)
+    root = tmp_path_factory.mktemp("sign-in")
+    servers = {"crm": {"url": remote.url, "oauth": True}}
+    rule = {"effect": "allow", "server": "crm", "tool": "*"}
+    (root / "policy.json").write_text(json.dumps({"rules": [rule], "mcpServers": servers, "auditors": ["auditors"]}))
+    with kept_ports(4) as ports, running_demo(root, ports, CONFIG.format(root=str(root))) as hub:
+        yield hub
+
+
+def picture(page: Page, name: str) -> None:
+    if folder := os.environ.get("SHOTS"):
+        page.screenshot(path=f"{folder}/{name}.png")
+
+
+@pytest.mark.browser
+def test_a_user_signs_in_from_the_panel_and_the_tool_acts_as_them(
+    demo: DemoHub, remote: OAuthServer, page: Page, tmp_path: Path
+) -> None:
+    start_server(demo, "ada")
+    cell = {"id": "c1", "cell_type": "code", "source": CODE, "metadata": {}, "outputs": [], "execution_count": None}
+    spec = {"kernelspec": {"name": "python3", "display_name": "Python 3"}}
+    notebook = {"cells": [cell], "metadata": spec, "nbformat": 4, "nbformat_minor": 5}
+    token = demo.token_of("ada")
+    demo.api("user/ada/api/contents/a.ipynb", {"type": "notebook", "content": notebook}, token=token, method="PUT")
+    person = log_in(page, demo.password, "ada", f"{demo.url}user/ada/")
+    page.goto(f"{demo.url}user/ada/lab/tree/a.ipynb")
+    person.await_kernel()
+    person.run(0)
+    expect(person.cell(0)).to_contain_text("SignInRequiredError")
+    expect(person.cell(0)).to_contain_text(f"it wants you to sign in: open {demo.url}{SERVICE}servers")
+    picture(page, "refused")
+
+    person.status.click()
+    page.get_by_role("tab", name="Servers").click()
+    page.get_by_role("button", name="Sign in to crm").click()
+    expect(page.get_by_role("group", name="Sign in to crm")).to_contain_text("on this page of the Hub")
+    picture(page, "panel")
+    with page.context.expect_page() as opened:
+        page.get_by_role("button", name="Open the page").click()
+    hub_page = opened.value
+    expect(hub_page.get_by_role("row", name="crm")).to_contain_text("not signed in")
+    picture(hub_page, "servers")
+    hub_page.get_by_role("button", name="Sign in to crm").click()
+    host = remote.origin.removeprefix("http://")
+    expect(hub_page.get_by_role("main")).to_contain_text(f"The page on which you sign in belongs to {host}.")
+    picture(hub_page, "leave")
+    hub_page.get_by_role("link", name=f"Go to {host}").click()
+    hub_page.get_by_role("link", name="Allow as ada").click()
+    expect(hub_page.get_by_role("heading", name="You are signed in")).to_be_visible()
+    picture(hub_page, "signed-in")
+    hub_page.get_by_role("link", name="Servers to sign in to").click()
+    expect(hub_page.get_by_role("button", name="Sign out of crm")).to_be_visible()
+
+    page.bring_to_front()
+    page.get_by_role("button", name="Start crm").click()
+    expect(page.get_by_role("group", name="Server crm")).to_contain_text("running")
+    picture(page, "running")
+    person.run(0)
+    expect(person.cell(0)).to_contain_text("you are ada")
+
+    kept = [path for path in demo.root.rglob("*") if path.is_file()]
+    assert any(path.name == "agentbox_hub.sqlite" for path in kept)
+    for path in kept:
+        content = path.read_bytes()
+        assert not [secret for secret in remote.secrets if secret.encode() in content], path
