@@ -10,6 +10,7 @@ from datetime import datetime
 from .approval_json import call_to_json, decision_to_json, evaluation_to_json, outcome_to_json
 from .approvals import Answer, ApprovalRequest, OutcomeState, Status
 from .calls import JsonObject, JsonValue
+from .changes import WHOEVER
 from .local_calls import needs_approvers
 from .signatures import signature
 from .times import json_time
@@ -29,6 +30,8 @@ class AuditQuery:
         Who decided: a part of the words for them, ignoring case, a `Via` value such as ``api_token``, or ``rule``.
     kernel_id, notebook_path, thread_id : str or None
         The call's origin. In the record of the Hub service, `kernel_id` is the name of the user who made the call.
+    answered_by : str or None
+        The name of a user who gave the decision, or one of several approvals. Only the Hub service has the latter.
     answers, statuses, outcomes : tuple
         The answers, the request statuses and the call outcomes.
     text : str
@@ -47,6 +50,7 @@ class AuditQuery:
     kernel_id: str | None = None
     notebook_path: str | None = None
     thread_id: str | None = None
+    answered_by: str | None = None
     answers: tuple[Answer, ...] = ()
     statuses: tuple[Status, ...] = ()
     outcomes: tuple[OutcomeState, ...] = ()
@@ -58,6 +62,16 @@ class AuditQuery:
     def words(self) -> tuple[str, ...]:
         """The words of `text`."""
         return tuple(self.text.casefold().split())
+
+    @property
+    def reads_records(self) -> bool:
+        """Whether a record must be read to tell whether it matches."""
+        return bool(self.words) or self.answered_by is not None
+
+    def accepts(self, request: ApprovalRequest) -> bool:
+        """Whether a record matches those criteria for which it must be read."""
+        is_answered = self.answered_by is None or has_answered(request, self.answered_by)
+        return is_answered and has_words(request, self.words)
 
     @property
     def page_size(self) -> int:
@@ -82,6 +96,12 @@ class AuditPage:
     records: tuple[ApprovalRequest, ...]
     next: str | None = None
     searched_until: datetime | None = None
+
+
+def has_answered(request: ApprovalRequest, user: str) -> bool:
+    """Whether a user gave the decision on a request, or one of several approvals."""
+    given = (one.reviewer for one in (*request.votes, request.decision) if one is not None)
+    return any(reviewer.name == user and reviewer != WHOEVER for reviewer in given)
 
 
 def has_words(request: ApprovalRequest, words: Iterable[str]) -> bool:

@@ -104,7 +104,11 @@ class AuditHandler(ExportHandler):
     def _query(self) -> AuditQuery:
         self.check_parameters(AUDIT_FILTERS)
         try:
-            return replace(read_filters(self), kernel_id=text_parameter(self, "user"))
+            return replace(
+                read_filters(self),
+                kernel_id=text_parameter(self, "user"),
+                answered_by=text_parameter(self, "answered_by"),
+            )
         except ValueError as error:
             raise self.bad_query(str(error)) from None
 
@@ -202,7 +206,10 @@ def _log_record(record: ApprovalRequest) -> JsonObject:
 
 
 #: The filters of the record. Its calls have neither a notebook nor a thread, of which only users' servers know.
-AUDIT_FILTERS: Final = ("user", *(name for name in FILTERS if name not in {"notebook_path", "thread_id"}))
+AUDIT_FILTERS: Final = (
+    *("user", "answered_by"),
+    *(name for name in FILTERS if name not in {"notebook_path", "thread_id"}),
+)
 
 #: The formats of the record, by name.
 FORMATS: Final[Mapping[str, ExportFormat[ApprovalRequest]]] = {

@@ -47,6 +47,7 @@ from .api_handlers import (
 from .composition import HubBox, Settings, build
 from .gc_pauses import kept_short
 from .handlers import SETTINGS_KEY, NoPageHandler, Parts
+from .history_page import HistoryPageHandler
 from .hold_handlers import HoldReleaseHandler, HoldsHandler
 from .inbox import DecisionsPageHandler, InboxHandler
 from .logs import log_as_json
@@ -452,6 +453,7 @@ def routes(prefix: str, public_url: str) -> list[tuple[Any, ...]]:
     return [
         (prefix, InboxHandler),
         (rf"{prefix}decisions", DecisionsPageHandler),
+        (rf"{prefix}history", HistoryPageHandler),
         (rf"{prefix}requests/{_ID}", RequestPageHandler),
         (rf"{prefix}oauth_callback", _CallbackHandler),
         *sign_in_pages.routes(prefix),

@@ -12,6 +12,7 @@ from weakref import WeakValueDictionary
 from jupyter_agentbox.core.approval_json import request_to_json
 from jupyter_agentbox.core.approvals import Answer, ApprovalRequest, Status
 from jupyter_agentbox.core.approvers import Approvers
+from jupyter_agentbox.core.audit_search import has_answered
 from jupyter_agentbox.core.calls import JsonObject, ToolCall, is_long
 from jupyter_agentbox.core.hub_reviews import HubReview
 from jupyter_agentbox.core.ports import ApprovalQuery, Clock
@@ -384,7 +385,9 @@ class ReviewManager:
             )
 
     def _may_see(self, request: ApprovalRequest, caller: Caller) -> bool:
-        if self.is_auditor(caller) or (caller.is_user and asker_of(request) == caller.name):
+        if self.is_auditor(caller):
+            return True
+        if caller.is_user and (asker_of(request) == caller.name or has_answered(request, caller.name)):
             return True
         return caller.is_in(deciding_groups(request, self.now)) or _is_glass_breaker(request, caller)
 

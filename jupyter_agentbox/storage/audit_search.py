@@ -1,8 +1,8 @@
-"""Statements that find records, and the search for words, which reads some of them at a time.
+"""Statements that find records, and the search for words and approvers, which reads some records at a time.
 
 Each kind of search has an index in the order of the list: the index answers it, and only the records of the page are
-read. No index contains words. A search for words goes back through the records until its page is full or its time is
-over, and the next page continues from there.
+read. No index contains words, or all who approved. A search for these goes back through the records until its page is
+full or its time is over, and the next page continues from there.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from sqlalchemy.sql.elements import UnaryExpression
 from sqlalchemy.sql.operators import custom_op
 
 from jupyter_agentbox.core.approvals import ApprovalRequest, Status
-from jupyter_agentbox.core.audit_search import AuditPage, AuditQuery, has_words
+from jupyter_agentbox.core.audit_search import AuditPage, AuditQuery
 from jupyter_agentbox.core.pagination import Cursor, microseconds
 from jupyter_agentbox.core.reviewers import meanings_of
 
@@ -68,9 +68,9 @@ def search(connection: Connection, query: AuditQuery, read: Read) -> AuditPage:
         If the cursor is invalid.
     """
     statement = _keys(query, connection.dialect.name)
-    if not query.words:
+    if not query.reads_records:
         return _page(connection, statement, query, read)
-    return _page_with_words(connection, statement, query, read)
+    return _page_of_read(connection, statement, query, read)
 
 
 def _page(connection: Connection, statement: Select[Any], query: AuditQuery, read: Read) -> AuditPage:
@@ -80,16 +80,16 @@ def _page(connection: Connection, statement: Select[Any], query: AuditQuery, rea
     return _made(records, page[-1] if len(keys) > len(page) else None)
 
 
-def _page_with_words(connection: Connection, statement: Select[Any], query: AuditQuery, read: Read) -> AuditPage:
+def _page_of_read(connection: Connection, statement: Select[Any], query: AuditQuery, read: Read) -> AuditPage:
     found: list[ApprovalRequest] = []
     ends_at = time.monotonic() + _PATIENCE
-    may_have = [_may_have(word, connection.dialect.name) for word in query.words]
+    may_have = _may_match(query, connection.dialect.name)
     after: Any = None
     while True:
         step = statement if after is None else statement.where(_is_before(after.created_at, after.id))
         keys = connection.execute(step.limit(_STEP)).all()
         for request in read(_rows(connection, keys, *may_have)):
-            if has_words(request, query.words):
+            if query.accepts(request):
                 found.append(request)
                 if len(found) == query.page_size:
                     return _made(found, _Key(request))
@@ -222,6 +222,15 @@ def _regex(pattern: str) -> str:
 def _set(piece: str) -> str:
     members = piece[1:].replace("\\", "\\\\").replace("[", "\\[")
     return "[" + members.replace("!", "^", 1 if piece[1] == "!" else 0)
+
+
+def _may_match(query: AuditQuery, dialect: str) -> Sequence[ColumnElement[bool]]:
+    """Return conditions that hold for every record that `query` accepts, and for few others."""
+    conditions = [_may_have(word, dialect) for word in query.words]
+    if query.answered_by is not None:
+        is_decider = approvals.c.reviewer == search_key(query.answered_by)
+        conditions.append(or_(is_decider, _may_have(query.answered_by.casefold(), dialect)))
+    return conditions
 
 
 def _may_have(word: str, dialect: str) -> ColumnElement[bool]:

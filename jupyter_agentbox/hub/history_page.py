@@ -1,0 +1,120 @@
+"""The Hub service's page of past requests: those of the person's own code, those that they answered, or all."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any, Final
+from urllib.parse import urlencode
+
+from tornado import web
+
+from jupyter_agentbox.core.approvals import ApprovalRequest, Status
+from jupyter_agentbox.core.audit_search import AuditQuery, decided_by
+from jupyter_agentbox.core.calls import JsonValue
+from jupyter_agentbox.core.text import visible
+from jupyter_agentbox.services.audit.filters import read_filters, text_parameter
+
+from .api_handlers import AUDIT_FILTERS
+from .callers import asker_of
+from .handlers import PageHandler
+from .pages import status_of
+
+#: The number of requests on a page.
+_PAGE: Final = 50
+#: The list cuts off longer texts, in characters. The request's own page shows all of them.
+_BRIEF: Final = 300
+#: Which requests are listed. Only auditors may list all.
+_WHOSE: Final = {"asked": "Asked by your code", "answered": "Answered by you", "all": "All"}
+_DATE_LENGTH: Final = len("2026-01-31")
+
+
+class HistoryPageHandler(PageHandler):
+    """Lists past requests."""
+
+    async def get(self) -> None:
+        """Show a page of those that match the filters, newest first."""
+        whose, query = self._whose(), self._query()
+        if whose == "asked":
+            query = replace(query, kernel_id=self.caller.name)
+        elif whose == "answered":
+            query = replace(query, answered_by=self.caller.name)
+        try:
+            page = await self.parts.audit.search(query)
+        except ValueError as error:
+            raise web.HTTPError(400, str(error)) from None
+        given = self._given()
+        self.render(
+            "history.html",
+            caller=self.caller,
+            prefix=self.parts.prefix,
+            tabs=[
+                {"label": label, "query": urlencode({**given, "whose": name}), "is_current": name == whose}
+                for name, label in self._tabs().items()
+            ],
+            whose=whose,
+            given=given,
+            statuses=[status.value for status in Status],
+            rows=[self._row(one) for one in page.records],
+            older="" if page.next is None else urlencode({**given, "whose": whose, "cursor": page.next}),
+            searched_until="" if page.searched_until is None else f"{page.searched_until:%Y-%m-%d %H:%M} UTC",
+            export=urlencode({**given, "format": "csv"}) if whose == "all" else "",
+        )
+
+    def _tabs(self) -> Mapping[str, str]:
+        is_auditor = self.parts.reviews.is_auditor(self.caller)
+        return {name: label for name, label in _WHOSE.items() if name != "all" or is_auditor}
+
+    def _whose(self) -> str:
+        whose = self.get_query_argument("whose", "") or ("all" if "all" in self._tabs() else "answered")
+        if whose not in _WHOSE:
+            raise web.HTTPError(400, f"`whose` must be one of {', '.join(_WHOSE)}")
+        if whose not in self._tabs():
+            raise web.HTTPError(
+                403, "only members of a group listed under `auditors` in the policy may see all requests"
+            )
+        return whose
+
+    def _query(self) -> AuditQuery:
+        try:
+            found = read_filters(self)
+        except ValueError as error:
+            raise web.HTTPError(400, str(error)) from None
+        if found.until is not None and len(self.get_query_argument("until", "")) == _DATE_LENGTH:
+            found = replace(found, until=found.until + timedelta(days=1))  # people mean the whole day
+        return replace(
+            found,
+            kernel_id=text_parameter(self, "user"),
+            answered_by=text_parameter(self, "answered_by"),
+            limit=_PAGE,
+            cursor=text_parameter(self, "cursor"),
+        )
+
+    def _given(self) -> dict[str, str]:
+        """Return the filters in the URL, without empty ones."""
+        given = {name: self.get_query_argument(name, "") for name in AUDIT_FILTERS}
+        return {name: text for name, text in given.items() if text}
+
+    def _row(self, request: ApprovalRequest) -> dict[str, Any]:
+        call = request.call
+        shown = visible(call.omitted.head if call.omitted is not None else _one_line(call.arguments))
+        return {
+            "id": request.id,
+            "at": f"{request.created_at:%Y-%m-%d %H:%M:%S} UTC",
+            "name": visible(call.qualified_name),
+            "asked_by": visible(asker_of(request)),
+            "arguments": shown if len(shown) <= _BRIEF else f"{shown[:_BRIEF]}…",
+            "status": status_of(request, self.parts.reviews.now),
+            "decided_by": visible(decided_by(request)),
+            "reason": visible(_reason_of(request))[:_BRIEF],
+        }
+
+
+def _one_line(arguments: Mapping[str, JsonValue]) -> str:
+    return json.dumps(dict(arguments), ensure_ascii=False)
+
+
+def _reason_of(request: ApprovalRequest) -> str:
+    return "" if request.decision is None else request.decision.reason
