@@ -316,7 +316,9 @@ def build(
         answerer=answerer,
     )
     modes = modes or ThreadModes()
-    hub_approvals = HubApprovals(source=lambda: rules.load().site.hub_policy, token=hub_token, limits=settings.limits)
+    hub_approvals = HubApprovals(
+        source=lambda: rules.load().site.hub_policy, token=hub_token, limits=settings.limits, line_of=tools.line_of
+    )
     calls = CallManager(
         approvals=approvals,
         policies=policies,

@@ -22,7 +22,7 @@ APPROVE_TOOL: Final = "approve_call"
 _PREFIX: Final = "local/"
 #: Maximum length of a name and of the texts, in characters, and of all but the call's arguments, in bytes.
 _LONGEST_NAME: Final = 1000
-_LONGEST_TEXTS: Final = {"title": 1000, "description": 20_000}
+_LONGEST_TEXTS: Final = {"title": 1000, "description": 20_000, "runs": 1000}
 _MOST_BYTES: Final = 200_000
 
 
@@ -52,7 +52,7 @@ def needs_approvers(evaluation: Evaluation) -> bool:
     return rule is not None and rule.effect is Effect.ASK and rule.approvers is not None
 
 
-def question_about(call: ToolCall, tool: ToolDescription) -> JsonObject:
+def question_about(call: ToolCall, tool: ToolDescription, *, runs: str = "") -> JsonObject:
     """Return the arguments with which a user's server calls `APPROVE_TOOL`.
 
     Parameters
@@ -61,6 +61,8 @@ def question_about(call: ToolCall, tool: ToolDescription) -> JsonObject:
         The call, exactly as it would run.
     tool : ToolDescription
         Its tool. Rules also read the defaults of arguments.
+    runs : str
+        The command or address of its server, without secrets.
     """
     return {
         "server": call.server,
@@ -68,6 +70,7 @@ def question_about(call: ToolCall, tool: ToolDescription) -> JsonObject:
         "arguments": dict(call.arguments),
         "title": tool.title[: _LONGEST_TEXTS["title"]],
         "description": tool.description[: _LONGEST_TEXTS["description"]],
+        "runs": runs[: _LONGEST_TEXTS["runs"]],
         "annotations": tool.annotations,
         "defaults": tool.defaults,
     }
@@ -96,11 +99,13 @@ def read_question(question: Mapping[str, Any], asking: ToolCall) -> tuple[ToolCa
         name=question["tool"],
         input_schema={"type": "object", "properties": properties},
         annotations=question.get("annotations", {}),
-        **texts,
+        title=texts["title"],
+        description=texts["description"],
     )
     reported = asking.origin.reported
     origin = replace(
         asking.origin,
+        reported=None if reported is None else replace(reported, runs=texts["runs"]),
         notebook_path=None if reported is None else reported.notebook_path,
         isolation=_isolation(reported),
     )

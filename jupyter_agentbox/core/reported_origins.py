@@ -14,7 +14,7 @@ _LONGEST: Final = 1000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportedOrigin:
-    """Identifies a central call in the record of the user's own server.
+    """Identifies a call that the Hub service knows of in the record of the user's own server.
 
     The user controls that server, so this can be false. It is recorded for auditors and read by no rule.
 
@@ -26,6 +26,8 @@ class ReportedOrigin:
         As in `Origin`.
     isolation : str
         The kernel's isolation level; empty if not reported.
+    runs : str
+        For a call of a user's own tool, the command or address of its server, without secrets.
     """
 
     request_id: str
@@ -33,6 +35,7 @@ class ReportedOrigin:
     notebook_path: str | None = None
     cell_id: str | None = None
     isolation: str = ""
+    runs: str = ""
 
     def to_json(self) -> dict[str, str | None]:
         """Return the origin as JSON, for MCP, the store and the REST API."""
@@ -42,6 +45,7 @@ class ReportedOrigin:
             "notebook_path": self.notebook_path,
             "cell_id": self.cell_id,
             "isolation": self.isolation or None,
+            **({"runs": self.runs} if self.runs else {}),
         }
 
 
@@ -56,6 +60,7 @@ def origin_from_json(value: object) -> ReportedOrigin | None:
         notebook_path=_text(value, "notebook_path"),
         cell_id=_text(value, "cell_id"),
         isolation=_text(value, "isolation") or "",
+        runs=_text(value, "runs") or "",
     )
 
 

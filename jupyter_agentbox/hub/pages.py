@@ -79,6 +79,7 @@ def view_of(reviewed: ReviewRequest, now: datetime) -> dict[str, Any]:
         "odd": warnings_of(request),
         "description": visible(request.tool.description),
         "place": visible(_place_of(request)),
+        "runs": visible(_program_of(request)),
         "rule": visible(rule.reason or str(rule)) if rule is not None else "",
         "is_pending": request.status is Status.PENDING,
         "votes": [visible(f"{vote.reviewer.name} has approved{_with_reason(vote.reason)}") for vote in request.votes],
@@ -98,6 +99,12 @@ def _place_of(request: ApprovalRequest) -> str:
     where = f"the notebook {origin.notebook_path}" if origin.notebook_path else "no notebook"
     sandbox = "not sandboxed" if origin.isolation is Isolation.NONE else f"sandboxed with {origin.isolation.value}"
     return f"on the server of {asker}, which says that the call comes from {where}, {sandbox}"
+
+
+def _program_of(request: ApprovalRequest) -> str:
+    """Return the command or address behind a user's own tool, as the user's server says; otherwise nothing."""
+    reported = request.call.origin.reported
+    return reported.runs if reported is not None and is_local(request.call) else ""
 
 
 def shown_arguments(request: ApprovalRequest) -> str:

@@ -35,12 +35,20 @@ class HubApprovals:
         Returns the server's token; empty if it belongs to no Hub.
     limits : ServerLimits
         Limits of the connection.
+    line_of : callable
+        Returns the command or address of a server of the user, without secrets.
     """
 
     def __init__(
-        self, *, source: Callable[[], HubPolicySource | None], token: Callable[[], str], limits: ServerLimits
+        self,
+        *,
+        source: Callable[[], HubPolicySource | None],
+        token: Callable[[], str],
+        limits: ServerLimits,
+        line_of: Callable[[str], str] = lambda _: "",
     ) -> None:
         self._source = source
+        self._line_of = line_of
         self._token = token
         self._limits = limits
         self._entry: HttpServer | None = None
@@ -70,7 +78,8 @@ class HubApprovals:
         """
         name = call.qualified_name
         servers = await self._connected(name)
-        question = replace(call, server=LOCAL_CALLS, tool=APPROVE_TOOL, arguments=question_about(call, tool))
+        arguments = question_about(call, tool, runs=self._line_of(call.server))
+        question = replace(call, server=LOCAL_CALLS, tool=APPROVE_TOOL, arguments=arguments)
         try:
             answer = await servers.call_tool(question, listener=listener)
         except ToolServerError as error:

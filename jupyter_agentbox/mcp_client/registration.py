@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Final
@@ -12,13 +13,21 @@ from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 from jupyter_agentbox.core.calls import JsonObject, JsonValue, canonical_json
 from jupyter_agentbox.core.names import python_names
+from jupyter_agentbox.core.redaction import Redaction
 from jupyter_agentbox.core.registration import OWN_SERVER
 from jupyter_agentbox.core.tools import ConfigurationProblem
 from jupyter_agentbox.exceptions import ServerConfigurationError
 from jupyter_agentbox.protocol.notebook import NOTEBOOK_SERVER
 from jupyter_agentbox.protocol.shell import SHELL_SERVER
 
-from .configuration import SERVER_KEYS, ServerConfiguration, UnusableServer, parse_configuration
+from .configuration import (
+    SERVER_KEYS,
+    HttpServer,
+    ServerConfiguration,
+    StdioServer,
+    UnusableServer,
+    parse_configuration,
+)
 from .logs import Redactor
 from .secret_names import is_client_secret, is_secret, is_secret_header, may_hide_variable
 
@@ -107,6 +116,18 @@ def masked(configuration: Mapping[str, JsonValue]) -> JsonObject:
     if isinstance(url, str):
         shown["url"] = _masked_url(url)
     return shown
+
+
+def shown_line(server: ServerConfiguration) -> str:
+    """Return a server's command or address in one line, without secrets; empty if it is unusable."""
+    match server:
+        case StdioServer():
+            text = shlex.join((server.command, *server.args))
+        case HttpServer():
+            text = _masked_url(server.url)
+        case _:
+            return ""
+    return Redaction().text(Redactor(server.secrets)(text))
 
 
 def _masked(value: JsonValue) -> JsonValue:

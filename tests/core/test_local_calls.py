@@ -51,7 +51,7 @@ def asking(reported: ReportedOrigin | None = None) -> ToolCall:
 def test_the_service_reads_the_call_with_what_rules_read_and_nothing_that_it_would_have_to_check(
     reported: ReportedOrigin | None, notebook: str | None, isolation: Isolation
 ) -> None:
-    call, tool = read_question(question_about(CALL, TOOL), asking(reported))
+    call, tool = read_question(question_about(CALL, TOOL, runs="git-server --all"), asking(reported))
 
     assert (call.server, call.tool, call.arguments) == ("local/git", "push", {"force": True})
     assert is_local(call)
@@ -59,6 +59,7 @@ def test_the_service_reads_the_call_with_what_rules_read_and_nothing_that_it_wou
     assert as_on_users_server(call).server == "git"
     assert (call.origin.kernel_id, call.origin.groups) == ("ada", frozenset({"a"}))
     assert (call.origin.notebook_path, call.origin.isolation) == (notebook, isolation)
+    assert call.origin.reported == (None if reported is None else replace(reported, runs="git-server --all"))
     assert (tool.title, tool.description, tool.annotations) == (TOOL.title, TOOL.description, TOOL.annotations)
     assert tool.defaults == TOOL.defaults
     assert tool.input_schema == {"type": "object", "properties": {"to": {"default": "origin"}}}
@@ -70,6 +71,8 @@ def test_the_service_reads_the_call_with_what_rules_read_and_nothing_that_it_wou
         ({"server": 1}, "server"),
         ({"server": ""}, "server"),
         ({"tool": None}, "tool"),
+        ({"runs": 1}, "runs"),
+        ({"runs": "x" * 1001}, "runs"),
         ({"arguments": []}, "arguments"),
         ({"annotations": "x"}, "annotations"),
         ({"defaults": 1}, "defaults"),

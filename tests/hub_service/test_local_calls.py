@@ -74,7 +74,7 @@ async def users_box(
 ) -> AsyncIterator[UsersBox]:
     home = directory / "ada"
     home.mkdir(exist_ok=True)
-    entry = {"command": sys.executable, "args": [str(WAREHOUSE)]}
+    entry = {"command": sys.executable, "args": [str(WAREHOUSE), "--api-key", "s3cret-s3cret"]}
     (home / "mcp.json").write_text(json.dumps({"mcpServers": {"lake": entry}}))
     async with users_server(directory, service) as server:
         settings = UsersSettings(
@@ -115,6 +115,8 @@ async def test_an_approver_approves_and_the_call_runs_on_the_users_server(tmp_pa
         assert ada.waiting.empty()
         page = (await service.get(f"requests/{request['id']}", session="bob")).body.decode()
         assert "on the server of ada, which says that the call comes from the notebook a.ipynb, not sandboxed" in page
+        assert request["reported"]["runs"] == f"{sys.executable} {WAREHOUSE} --api-key [redacted]"
+        assert f"<code><bdi>{request['reported']['runs']}</bdi></code>, as that server says" in page
 
         assert (await service.decide(request, "bob"))[0] == 200
         done = await call

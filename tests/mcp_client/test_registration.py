@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from jupyter_agentbox.exceptions import ServerConfigurationError
 from jupyter_agentbox.mcp_client import registration
+from jupyter_agentbox.mcp_client.configuration import parse_configuration
 
 PROGRAM: Any = {"command": "server"}
 
@@ -106,3 +109,25 @@ def test_no_variable_is_hidden_whose_value_is_run_or_obeyed() -> None:
     env: Any = {"BASH_FUNC_check_pass%%": function, "GIT_CONFIG_KEY_0": "core.fsmonitor", "SHOP_PASS": function}
 
     assert registration.masked({"env": env})["env"] == {**env, "SHOP_PASS": "*** (hidden, 17 characters)"}
+
+
+@pytest.mark.parametrize(
+    ("entry", "line"),
+    [
+        ({"command": "npx", "args": ["-y", "a server", "/data"]}, "npx -y 'a server' /data"),
+        (
+            {"command": "db", "args": ["--token", "abcdefgh", "--url=postgres://u:secret@host/x"]},
+            "db --token [redacted] --url=postgres://u:[redacted]@host/x",
+        ),
+        ({"command": "db", "args": ["${KEY}"], "env": {"KEY": "${KEY}"}}, "db ***"),
+        ({"url": "https://u:secret@a.example/mcp?key=abcdefgh&x=1"}, "https://***8-characters@a.example/mcp?key=***"),
+        ({"url": ""}, ""),
+    ],
+)
+def test_a_servers_line_says_what_it_runs_without_secrets(entry: Any, line: str) -> None:
+    text = json.dumps({"mcpServers": {"a": entry}})
+    server = parse_configuration(Path("mcp.json"), text, {"KEY": "s3cret-s3cret"}).servers["a"]
+    shown = registration.shown_line(server)
+    assert shown.startswith(line)
+    assert bool(shown) is bool(line)
+    assert not [secret for secret in ("abcdefgh", "secret@", "s3cret") if secret in shown]
