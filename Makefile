@@ -12,6 +12,7 @@ VENV := .venv
 VENV_IK630 := .venv-ik630
 VENV_PEER := .venv-peer
 VENV_OLDEST := .venv-oldest-lab
+VENV_COLLABORATION := .venv-collaboration
 VENV_HUB5 := .venv-hub5
 BIN := $(VENV)/bin
 PATH := $(CURDIR)/$(BIN):$(PATH):$(CURDIR)/node_modules/.bin
@@ -28,6 +29,7 @@ ARGS ?=
 PYTHON_READY := $(VENV)/.stamp-python
 IK630_READY := $(VENV_IK630)/.stamp-python
 OLDEST_READY := $(VENV_OLDEST)/.stamp-python
+COLLABORATION_READY := $(VENV_COLLABORATION)/.stamp-python
 HUB5_READY := $(VENV_HUB5)/.stamp-python
 NODE_READY := node_modules/.stamp-node
 LAB_BUILT := jupyter_agentbox/labextension/package.json
@@ -62,6 +64,11 @@ $(IK630_READY): pyproject.toml | $(PYTHON_READY)
 $(OLDEST_READY): pyproject.toml | $(PYTHON_READY)
 	@[ -x $(VENV_OLDEST)/bin/python ] || $(BIN)/python -m venv $(VENV_OLDEST)
 	SKIP_JUPYTER_BUILDER=1 $(VENV_OLDEST)/bin/python -m pip install --quiet 'jupyterlab==4.4.*' 'notebook==7.4.*' ipywidgets --editable .
+	@touch $@
+
+$(COLLABORATION_READY): pyproject.toml | $(PYTHON_READY)
+	@[ -x $(VENV_COLLABORATION)/bin/python ] || $(BIN)/python -m venv $(VENV_COLLABORATION)
+	SKIP_JUPYTER_BUILDER=1 $(VENV_COLLABORATION)/bin/python -m pip install --quiet 'jupyter-collaboration>=5' ipywidgets --editable .
 	@touch $@
 
 # The built lab extension is copied into it.
@@ -156,8 +163,9 @@ pytest: install $(IK630_READY) system-packages ## Run the Python tests: unit, in
 	    $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --durations=40 --durations-min=5 $(ARGS)
 
 .PHONY: test-versions
-test-versions: install $(OLDEST_READY) $(HUB5_READY) system-packages ## Run the tests of the page in the oldest JupyterLab and Notebook, and those of a Hub with JupyterHub 5
+test-versions: install $(OLDEST_READY) $(COLLABORATION_READY) $(HUB5_READY) system-packages ## Run the tests of the page in the oldest JupyterLab and Notebook and with jupyter-collaboration, and those of a Hub with JupyterHub 5
 	AGENTBOX_TEST_OLDEST_LAB=$(CURDIR)/$(VENV_OLDEST)/bin/python $(BIN)/python -m pytest -n 0 tests/browser/test_versions.py $(ARGS)
+	AGENTBOX_TEST_COLLABORATION=$(CURDIR)/$(VENV_COLLABORATION)/bin/python $(BIN)/python -m pytest -n 0 tests/browser/test_collaboration.py $(ARGS)
 	PATH="$(CURDIR)/$(VENV_HUB5)/bin:$$PATH" $(VENV_HUB5)/bin/python -m pytest -n 0 tests/hub $(ARGS)
 
 #: What depends on who runs it, one of each kind: limits, processes, files, system calls, sockets, the server's own.
@@ -203,6 +211,6 @@ bench: $(PYTHON_READY) ## Compare with ipybox, Osprey and Codex: A B A B, tables
 
 .PHONY: clean
 clean: ## Remove everything that was built or installed here
-	rm -rf $(VENV) $(VENV_IK630) $(VENV_PEER) $(VENV_OLDEST) $(VENV_HUB5) node_modules .demo .demo-hub dist docs/_build jupyter_agentbox/labextension labextension/lib \
+	rm -rf $(VENV) $(VENV_IK630) $(VENV_PEER) $(VENV_OLDEST) $(VENV_COLLABORATION) $(VENV_HUB5) node_modules .demo .demo-hub dist docs/_build jupyter_agentbox/labextension labextension/lib \
 	    .coverage* .hypothesis .mypy_cache .pytest_cache .ruff_cache *.tsbuildinfo
 	find jupyter_agentbox tests -name __pycache__ -type d -prune -exec rm -rf {} +
