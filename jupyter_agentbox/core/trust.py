@@ -17,6 +17,7 @@ def trust_key(
     env_names: Iterable[str] = (),
     url: str = "",
     header_names: Iterable[str] = (),
+    headers_helper: Iterable[str] = (),
 ) -> str:
     """Return the SHA-256, in lower-case hex, of a server's command or address. Secret values are not included.
 
@@ -36,7 +37,10 @@ def trust_key(
         The endpoint.
     header_names : iterable of str
         Names of the headers sent to it, in any case.
+    headers_helper : iterable of str
+        The program that prints headers, with its arguments; empty for none.
     """
+    helper = [*headers_helper]
     value = {
         "transport": transport,
         "command": command,
@@ -45,5 +49,6 @@ def trust_key(
         "env": sorted(env_names),
         "url": url,
         "headers": sorted(name.lower() for name in header_names),
+        **({"headers_helper": helper} if helper else {}),  # keys of servers without one stay as they were
     }
     return hashlib.sha256(canonical_json(value).encode("utf-8", "surrogatepass")).hexdigest()

@@ -416,6 +416,8 @@ def _why_no_sign_in(server: StartableServer) -> str:
             f"the server `{server.name}` has `oauth` and an `Authorization` header: remove the header if each user"
             " signs in, or `oauth` if all users act with the header"
         )
+    if server.headers_helper:
+        return f"the server `{server.name}` has `oauth` and `headersHelper`: remove one of them"
     if not is_safe_address(server.url):
         return f"nobody can sign in to the server `{server.name}`: its `url` must begin with https"
     return ""

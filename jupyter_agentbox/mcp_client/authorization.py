@@ -79,6 +79,10 @@ class Authorization:
             raise ServerConfigurationError(
                 f"`{self._server.name}` has an `Authorization` header in its configuration: remove it to sign in"
             )
+        if self._server.headers_helper:
+            raise ServerConfigurationError(
+                f"`{self._server.name}` has a `headersHelper` in its configuration: remove it to sign in"
+            )
         if not is_safe_address(self._server.url):
             raise ServerConfigurationError(f"`{self._server.name}` is not reached over https: nobody can sign in to it")
         self._task = asyncio.create_task(self._run(), name=f"sign-in to {self._server.name}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from pathlib import Path
@@ -104,12 +104,15 @@ class HttpServer:
         Headers sent with every request to that origin only.
     oauth : OAuthClient
         OAuth client settings, if the server requires sign-in.
+    headers_helper : tuple of str
+        The program that prints more headers, with its arguments; empty for none.
     """
 
     name: str
     url: str = field(repr=False)
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     oauth: OAuthClient = field(default_factory=OAuthClient)
+    headers_helper: tuple[str, ...] = field(default=(), repr=False)
     timeout: float | None = None
     protocol_era: str = "auto"
     secrets: tuple[str, ...] = field(default=(), repr=False)
@@ -432,6 +435,7 @@ def _read_http(name: str, entry: JsonObject, expander: Expander) -> ServerConfig
         url=read.url,
         headers=dict(read.headers),
         oauth=oauth,
+        headers_helper=_with_home(read.headersHelper or ()),
         timeout=read.timeout,
         protocol_era=read.protocolEra or "auto",
         secrets=tuple(sorted(secrets)),
@@ -453,6 +457,10 @@ def where_to_look(server: StartableServer, *, has_panel: bool) -> str:
         places.append("its log is in JupyterLab's side panel, tab “Servers”")
     text = "; ".join(places)
     return f"{text[0].upper()}{text[1:]}." if text else ""
+
+
+def _with_home(words: Sequence[str]) -> tuple[str, ...]:
+    return (_home(words[0]), *words[1:]) if words else ()
 
 
 def _home(command: str) -> str:

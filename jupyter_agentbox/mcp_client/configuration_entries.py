@@ -6,6 +6,7 @@ Values are expanded while they are read. No message contains a value from the fi
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Final, TypeVar, cast
 from urllib.parse import urlsplit
@@ -78,7 +79,14 @@ def _endpoint(url: str) -> str:
     return url
 
 
-def _sendable(headers: dict[str, str]) -> dict[str, str]:
+def check_headers(headers: dict[str, str]) -> dict[str, str]:
+    """Return headers that can be sent.
+
+    Raises
+    ------
+    EntryError
+        If one cannot. The message contains its name, not its value.
+    """
     for key, value in headers.items():
         if not _HEADER_NAME.fullmatch(key) or not value.isascii() or any(char in value for char in "\r\n\0"):
             raise EntryError(
@@ -109,6 +117,21 @@ class StdioEntry(Entry):
     env: _Texts = Field({}, description="an object of strings")
     envFile: _Text | None = Field(None, description="a string")  # noqa: N815
     cwd: _Text | None = Field(None, description="a string")
+
+
+def _command_line(value: Any) -> Any:
+    """Split a command line into its words before variables are expanded, so that no value becomes several words."""
+    try:
+        return shlex.split(value) if isinstance(value, str) else value
+    except ValueError as error:
+        raise EntryError({"headersHelper": f'"headersHelper" is not a command line: {str(error).lower()}'}) from None
+
+
+def _program(words: list[str] | None) -> list[str] | None:
+    if words is not None and (not words or ("/" in words[0] and not words[0].startswith(("/", "~")))):
+        what = "the name of a program on the PATH, or with an absolute path"
+        raise EntryError({"headersHelper": f'"headersHelper" must begin with {what}'})
+    return words
 
 
 def _words(value: Any) -> Any:
@@ -143,7 +166,10 @@ class HttpEntry(Entry):
     url: Annotated[str, AfterValidator(_expanded_url), AfterValidator(_endpoint)] = Field(
         "", description="a string", validate_default=True
     )
-    headers: Annotated[_Texts, AfterValidator(_sendable)] = Field({}, description="an object of strings")
+    headers: Annotated[_Texts, AfterValidator(check_headers)] = Field({}, description="an object of strings")
+    headersHelper: Annotated[  # noqa: N815
+        list[_Text] | None, BeforeValidator(_command_line), AfterValidator(_program)
+    ] = Field(None, description="a command line")
 
     @property
     def client(self) -> OAuthEntry:

@@ -28,6 +28,7 @@ from jupyter_agentbox.processes.reaper import CANNOT_EXECUTE, NOT_FOUND
 from .bearer_auth import SignedIn
 from .configuration import HttpServer, StdioServer, is_central
 from .elicitation import elicitation
+from .headers_helper import HelperHeaders
 from .limits import ServerLimits
 from .logs import LogRing, Redactor
 from .running_calls import RunningCalls
@@ -165,8 +166,10 @@ def _transport(
     server: StdioServer | HttpServer, wire: Wire, limits: ServerLimits, redact: Redactor, sign_ins: SignInStore | None
 ) -> StdioTransport | HttpTransport:
     if isinstance(server, HttpServer):
-        auth = None
-        if sign_ins is not None and sign_ins.is_for(server.name):
+        auth: SignedIn | HelperHeaders | None = None
+        if server.headers_helper:
+            auth = HelperHeaders(server, limits=limits, on_secret=redact.learn, log=wire.log)
+        elif sign_ins is not None and sign_ins.is_for(server.name):
             auth = SignedIn(server, sign_ins, on_secret=redact.learn)
         return HttpTransport(server, wire=wire, message_cap=limits.message_cap, auth=auth)
     command = Command(

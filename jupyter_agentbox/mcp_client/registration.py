@@ -124,7 +124,8 @@ def shown_line(server: ServerConfiguration) -> str:
         case StdioServer():
             text = shlex.join((server.command, *server.args))
         case HttpServer():
-            text = _masked_url(server.url)
+            helper = f" with headers from `{shlex.join(server.headers_helper)}`" if server.headers_helper else ""
+            text = f"{_masked_url(server.url)}{helper}"
         case _:
             return ""
     return Redaction().text(Redactor(server.secrets)(text))

@@ -30,7 +30,7 @@ from .secret_names import is_client_secret, is_secret
 #: Keys allowed in a new entry; keys of other programs are left out.
 ENTRY_KEYS: Final = (
     *("type", "command", "args", "env", "envFile", "cwd", "url", "headers", "timeout", "protocolEra", "disabled"),
-    *("oauth", "auth"),
+    *("oauth", "auth", "headersHelper"),
 )
 #: Maximum size of the file; below, of a new entry, in bytes.
 _LONGEST: Final = 5_000_000
@@ -236,7 +236,11 @@ def check_no_secrets(configuration: Mapping[str, JsonValue]) -> None:
                     f" `${{NAME}}`, and set that variable for the Jupyter server"
                 )
     args = configuration.get("args")
-    words = [configuration.get("command"), *(args if isinstance(args, list) else [])]
+    words = [
+        configuration.get("command"),
+        configuration.get("headersHelper"),
+        *(args if isinstance(args, list) else []),
+    ]
     words += [value for key in ("env", "headers") for value in object_of(configuration.get(key)).values()]
     if any(isinstance(word, str) and has_secret(word) for word in words):
         raise ServerConfigurationError(

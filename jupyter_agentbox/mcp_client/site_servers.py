@@ -92,6 +92,8 @@ def _admitted(server: ServerConfiguration, policy: SitePolicy) -> ServerConfigur
         why = policy.why_no_command((server.command, *server.args), [*server.env])
     elif isinstance(server, HttpServer):
         why = policy.why_no_url(server.url)
+        if not why and server.headers_helper:
+            why = policy.why_no_command(server.headers_helper, ())
     return UnusableServer(name=server.name, transport=server.transport, error=why) if why else server
 
 

@@ -24,6 +24,7 @@ from jupyter_agentbox.exceptions import SignInRequiredError, ToolServerError
 
 from .bearer_auth import SignedIn, missing_scope
 from .configuration import HttpServer
+from .headers_helper import HelperHeaders
 from .response_body import CappedBody, describe, longest_silence
 from .sent_requests import RequestFailure, current
 from .wire import Wire
@@ -52,8 +53,8 @@ class HttpTransport:
         The connection's open requests.
     message_cap : int
         Maximum size of a message, in bytes. A longer one fails only its own request.
-    auth : SignedIn or None
-        Sends the token of a person's sign-in; ``None`` if sign-in is not available.
+    auth : SignedIn, HelperHeaders or None
+        Sends the token of a person's sign-in, or a program's headers; ``None`` for neither.
 
     Attributes
     ----------
@@ -63,12 +64,14 @@ class HttpTransport:
         Whether that is because the present sign-in lacks scopes.
     """
 
-    def __init__(self, server: HttpServer, *, wire: Wire, message_cap: int, auth: SignedIn | None = None) -> None:
+    def __init__(
+        self, server: HttpServer, *, wire: Wire, message_cap: int, auth: SignedIn | HelperHeaders | None = None
+    ) -> None:
         self._server = server
         self._wire = wire
         self._cap = message_cap
         # a configured header authenticates the client; a token would replace it
-        self._auth = None if server.has_authorization else auth
+        self._auth = None if server.has_authorization and isinstance(auth, SignedIn) else auth
         self.wants_sign_in = ""
         self.lacks_rights = False
         self._stack = AsyncExitStack()
@@ -99,7 +102,7 @@ class HttpTransport:
     @property
     def is_signed_in(self) -> bool:
         """Whether requests carry the token of a sign-in."""
-        return self._auth is not None and self._auth.is_signed_in
+        return isinstance(self._auth, SignedIn) and self._auth.is_signed_in
 
     def refusal(self, message: str) -> ToolServerError:
         """Return the error for a refused request; of a type of its own if signing in would help."""
@@ -117,6 +120,8 @@ class HttpTransport:
         if response.status_code != 401 and scope is None:
             self.wants_sign_in = ""
             return ""
+        if isinstance(self._auth, HelperHeaders):
+            return "it does not take the headers that its `headersHelper` printed"
         if self._auth is None:
             is_refused = self._server.has_authorization
             return "it does not take the `Authorization` of `headers` in mcp.json" if is_refused else _SET_HEADERS

@@ -18,5 +18,10 @@ def trust_key_of(configuration: ServerConfiguration) -> str:
             env_names=configuration.env,
         )
     if isinstance(configuration, HttpServer):
-        return trust_key(transport=configuration.transport, url=configuration.url, header_names=configuration.headers)
+        return trust_key(
+            transport=configuration.transport,
+            url=configuration.url,
+            header_names=configuration.headers,
+            headers_helper=configuration.headers_helper,
+        )
     return ""

@@ -307,6 +307,10 @@ def test_a_server_to_which_each_user_signs_in_runs_once_for_each(tmp_path: Path,
     ("entry", "says"),
     [
         ({"command": "python"}, "1:30: the server `crm` has `oauth`, but it is a program: people sign in to servers"),
+        (
+            {"url": "https://crm.example/mcp", "headersHelper": "token"},
+            "the server `crm` has `oauth` and `headersHelper`: remove one of them",
+        ),
         ({"url": "http://crm.example/mcp"}, "nobody can sign in to the server `crm`: its `url` must begin with https"),
         (
             {"url": "https://crm.example/mcp", "headers": {"authorization": "Bearer s3cret"}},

@@ -6,6 +6,7 @@ import asyncio
 import json
 import re
 import sqlite3
+import sys
 from collections.abc import Iterator
 from html import unescape
 from http.cookies import SimpleCookie
@@ -332,3 +333,33 @@ async def test_old_sign_ins_are_removed(remote: OAuthServer, tmp_path: Path) -> 
             )
         await service.box.sign_ins.stores.remove_old()
         assert (await ada.status(), await bob.status()) == ("not signed in", "signed in")
+
+
+#: Prints a token of the user in its argument.
+HELPER = """
+import json, sys
+from pathlib import Path
+user = sys.argv[2].removeprefix("--user=")
+token = (Path(sys.argv[1]) / user).read_text()
+print(json.dumps({"Authorization": f"Bearer {token}"}))
+"""
+
+
+async def test_a_program_of_the_administrator_can_give_each_user_a_token(remote: OAuthServer, tmp_path: Path) -> None:
+    (tmp_path / "helper.py").write_text(HELPER)
+    for user in ("ada", "bob"):
+        remote.valid[f"token-of-{user}"] = user
+        (tmp_path / user).write_text(f"token-of-{user}")
+    words = (sys.executable, str(tmp_path / "helper.py"), str(tmp_path), "--user=${HUB_USER}")
+    servers = {SERVER: {"url": remote.url, "headersHelper": " ".join(words)}}
+    policy = {"rules": [{"effect": "allow", "server": "*", "tool": "*"}], "mcpServers": servers}
+    async with running_service(tmp_path, policy) as service:
+        assert await whoami(service, "ada") == "you are ada"
+        assert await whoami(service, "bob") == "you are bob"
+        remote.valid = {"second-token-of-ada": "ada"}  # the others have ended
+        (tmp_path / "ada").write_text("second-token-of-ada")
+        assert await whoami(service, "ada") == "you are ada"
+        async with service.tools_of("bob", SERVER) as tools:
+            refused = await tools.call_tool(ToolCall(server=SERVER, tool="whoami", arguments={}))
+    assert "it does not take the headers that its `headersHelper` printed" in refused.text
+    assert "token-of" not in refused.text

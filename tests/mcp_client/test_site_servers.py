@@ -121,3 +121,13 @@ def test_a_file_that_users_can_change_is_none_of_the_sites(site: Site) -> None:
 def test_what_is_wrong_in_the_sites_file_is_told(site: Site) -> None:
     site.own.write_text("{")
     assert [problem.path for problem in site.source.load().problems] == [str(site.own)]
+
+
+@pytest.mark.parametrize(
+    ("helper", "kind"), [("", HttpServer), ("uvx mcp-server-git", HttpServer), ("uvx mcp-server-git x", UnusableServer)]
+)
+def test_a_program_that_prints_headers_must_be_one_that_users_may_start(site: Site, helper: str, kind: type) -> None:
+    patterns = (*(ONLY_GIT.allowed or ()), ServerPattern(url="https://crm.example/*"))
+    site.policy = SitePolicy(allowed=patterns)
+    site.write(site.users, crm={"url": "https://crm.example/mcp", **({"headersHelper": helper} if helper else {})})
+    assert site.kinds() == {"crm": kind}

@@ -1,0 +1,149 @@
+"""Headers from a program: the `headersHelper` of an HTTP server, which prints a token that nobody has to keep."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import os
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import httpx2
+
+from jupyter_agentbox.exceptions import ToolServerError
+from jupyter_agentbox.processes.environment import process_environment
+from jupyter_agentbox.processes.process import Command, OwnedProcess
+
+from .configuration import HttpServer
+from .configuration_entries import EntryError, check_headers
+from .limits import ServerLimits
+from .response_body import drop_body
+
+_log = logging.getLogger(__name__)
+
+#: Seconds that the program may take.
+_PATIENCE: Final = 10.0
+#: Maximum size of its output, in bytes.
+_MOST_BYTES: Final = 64 * 1024
+_GRACE: Final = 1.0
+#: How many characters of its standard error are logged.
+_LONGEST_LOG: Final = 2000
+
+
+class HelperHeaders(httpx2.Auth):
+    """Sends the headers that a server's `headersHelper` prints; runs it anew once when the server refuses them.
+
+    Parameters
+    ----------
+    server : HttpServer
+        The server.
+    limits : ServerLimits
+        The memory and the working directory of the program.
+    on_secret : callable
+        Called with each value, which may be a secret.
+    log : callable
+        Called with what the program writes to its standard error.
+    """
+
+    def __init__(
+        self,
+        server: HttpServer,
+        *,
+        limits: ServerLimits,
+        on_secret: Callable[[str], None],
+        log: Callable[[str], None],
+    ) -> None:
+        self._server = server
+        self._limits = limits
+        self._on_secret = on_secret
+        self._log = log
+        self._lock = asyncio.Lock()
+        self._headers: Mapping[str, str] = {}
+
+    async def load(self) -> None:
+        """Run the program.
+
+        Raises
+        ------
+        ToolServerError
+            If it fails, takes too long, or does not print headers.
+        """
+        self._headers = await self._printed()
+
+    async def async_auth_flow(self, request: httpx2.Request) -> Any:
+        """Send a request with the headers, in place of configured ones of the same name."""
+        used = self._headers
+        request.headers.update(used)
+        response = yield request
+        if response.status_code != 401:
+            return
+        renewed = await self._renewed(used)
+        if renewed != used:
+            await drop_body(response)
+            request.headers.update(renewed)
+            yield request  # the server did not recognise the client, and so did nothing
+
+    async def _renewed(self, used: Mapping[str, str]) -> Mapping[str, str]:
+        """Return new headers in place of refused ones; the same ones if there are no others."""
+        async with self._lock:
+            if self._headers is used:
+                try:
+                    self._headers = await self._printed()
+                except ToolServerError as error:
+                    _log.warning("the MCP server %s: %s", self._server.name, error)
+            return self._headers
+
+    async def _printed(self) -> Mapping[str, str]:
+        output, closed = bytearray(), asyncio.Event()
+        words = bytearray()
+
+        def take(chunk: bytes) -> None:
+            output.extend(chunk[: _MOST_BYTES + 1 - len(output)])
+
+        def take_error(chunk: bytes) -> None:
+            words.extend(chunk[: _LONGEST_LOG - len(words)])
+
+        names = {"MCP_SERVER_NAME": self._server.name, "MCP_SERVER_URL": self._server.url}
+        command = Command(
+            argv=self._server.headers_helper,
+            env=process_environment(os.environ, names),
+            cwd=self._limits.default_cwd(),
+            memory=self._limits.memory,
+        )
+        process = OwnedProcess(command, grace=_GRACE, on_output=take, on_error_output=take_error, on_closed=closed.set)
+        try:
+            async with asyncio.timeout(_PATIENCE):
+                await process.start()
+                await closed.wait()
+                await process.wait(None)
+        except TimeoutError:
+            raise ToolServerError(f"its `headersHelper` took more than {_PATIENCE:g} s") from None
+        except OSError as error:
+            raise ToolServerError(f"its `headersHelper` could not be started: {error.strerror}") from None
+        finally:
+            await process.stop(patience=0)
+        headers = self._read(bytes(output), process.returncode or 0)
+        for value in headers.values():
+            for secret in (value, *value.split()):
+                self._on_secret(secret)
+        if words.strip():  # only now: it may repeat what it printed
+            self._log(words.decode("utf-8", "replace").strip())
+        return headers
+
+    def _read(self, output: bytes, status: int) -> Mapping[str, str]:
+        """Return the headers in the program's output, which is in no message: it holds secrets."""
+        if status:
+            raise ToolServerError(f"its `headersHelper` ended with status {status}")
+        if len(output) > _MOST_BYTES:
+            raise ToolServerError(f"its `headersHelper` printed more than {_MOST_BYTES:,} bytes")
+        try:
+            found = json.loads(output)
+        except (ValueError, RecursionError):
+            found = None
+        if not isinstance(found, dict) or not all(isinstance(value, str) for value in found.values()):
+            raise ToolServerError("its `headersHelper` did not print a JSON object of strings")
+        try:
+            return check_headers(found)
+        except EntryError as error:
+            raise ToolServerError(f"its `headersHelper` printed something else than headers: {error}") from None
