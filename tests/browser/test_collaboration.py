@@ -100,6 +100,7 @@ def test_code_is_updated_for_all_after_an_edit(shared: Lab, join: Callable[[str]
     decide(card, "Allow once with edits")
     for person in (runs, edits):
         expect(person.cell(0).locator(".jp-OutputArea-executeResult")).to_contain_text("14.9")
+        expect(person.card()).to_contain_text("Done in")
     runs.card().get_by_text("Allowed with edited arguments").click()
     runs.card().get_by_role("button", name="Update the cell’s code…").click()
     runs.card().get_by_role("button", name="Update the code").click()
