@@ -230,6 +230,7 @@ class UserSignInManagers:
         self._servers = servers
         self._ids = ids
         self._public_url = public_url
+        self._servers_of: dict[str, _ServersOf] = {}
         self._managers: dict[str, SignInManager] = {}
 
     @property
@@ -239,9 +240,11 @@ class UserSignInManagers:
 
     def of(self, caller: Caller) -> SignInManager:
         """Return the manager of one user's sign-ins."""
+        servers = self._servers_of.setdefault(caller.name, _ServersOf(self._servers, caller))
+        servers.caller = caller  # the groups may have changed since
         if caller.name not in self._managers:
             self._managers[caller.name] = SignInManager(
-                servers=_ServersOf(self._servers, caller), sign_ins=self.stores.of(caller.name), ids=self._ids
+                servers=servers, sign_ins=self.stores.of(caller.name), ids=self._ids
             )
         return self._managers[caller.name]
 
@@ -287,24 +290,24 @@ class _ServersOf:
     servers : CentralServers
         The central servers.
     caller : Caller
-        The user.
+        The user, with their groups at the last request.
     """
 
     def __init__(self, servers: CentralServers, caller: Caller) -> None:
         self._servers = servers
-        self._caller = caller
+        self.caller = caller
 
     def http_server(self, name: str) -> HttpServer:
-        return self._servers.own_of(self._caller).http_server(name)
+        return self._servers.own_of(self.caller).http_server(name)
 
     async def start(self, name: str) -> ServerStatus:
-        return await self._servers.own_of(self._caller).start(name)
+        return await self._servers.own_of(self.caller).start(name)
 
     async def stop(self, name: str) -> ServerStatus:
-        return await self._servers.own_of(self._caller).stop(name)
+        return await self._servers.own_of(self.caller).stop(name)
 
     async def signed_out(self, name: str) -> None:
-        await self._servers.own_of(self._caller).signed_out(name)
+        await self._servers.own_of(self.caller).signed_out(name)
 
 
 def why_no_redirect(public_url: str) -> str:

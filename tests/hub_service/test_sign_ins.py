@@ -24,7 +24,7 @@ from jupyter_agentbox.hub.app import main
 from jupyter_agentbox.hub.sign_in_keys import SignInKeys
 from tests.oauth_server import OAuthServer, running_oauth_server
 
-from .service import TIMEOUT, Service, running_service
+from .service import TIMEOUT, USERS, Service, running_service
 
 SERVER = "crm"
 
@@ -190,6 +190,20 @@ async def test_a_sign_in_survives_a_restart_and_ends_with_sign_out(remote: OAuth
         assert ("revoke", refresh) in [(what, form.get("token")) for what, form in remote.asked]
         with pytest.raises(SignInRequiredError):
             await whoami(service, "ada")
+
+
+async def test_a_sign_in_is_for_the_groups_that_its_user_has_now(
+    remote: OAuthServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    policy = policy_with(remote, url=f"{remote.url}?groups=${{HUB_GROUPS}}")
+    async with running_service(tmp_path, policy, **at(tmp_path)) as service:
+        ada = Browser(service, "ada")
+        await ada.sign_in(remote, "ada")
+        monkeypatch.setitem(USERS, "ada", ["managers"])
+        assert await ada.status() == "not signed in"  # at this address
+        answer = await ada.sign_in(remote, "ada")
+        assert answer.code == 200, answer.body
+        assert await ada.status() == "signed in"
 
 
 async def test_a_renewed_token_replaces_the_old_one_for_the_next_service(remote: OAuthServer, tmp_path: Path) -> None:
