@@ -16,6 +16,7 @@ from jupyter_agentbox.core.calls import canonical_json
 from jupyter_agentbox.core.ports import Clock
 from jupyter_agentbox.storage.signed_policies import SignedPolicy, public_key_of, sign
 
+from .key_files import read_key_file
 from .policy_file import LocalPolicy
 
 #: How often a policy is signed anew during its validity, so that every server gets one valid for most of that time.
@@ -33,20 +34,10 @@ def read_key(path: Path) -> bytes:
     ValueError
         If it does not contain a key, or other users can read it.
     """
-    try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    except FileExistsError:
-        if path.stat().st_mode & 0o077:
-            raise ValueError(
-                f"other users can read the key in `{path}`: run `chmod 600` on it, or use another key"
-            ) from None
-        key = bytes.fromhex(path.read_text("ascii").strip())
-        if len(key) != _KEY_BYTES:
-            raise ValueError(f"`{path}` does not contain a key, which is {_KEY_BYTES} bytes in hexadecimal") from None
-        return key
-    key = secrets.token_bytes(_KEY_BYTES)
-    with os.fdopen(descriptor, "w", encoding="ascii") as file:
-        file.write(f"{key.hex()}\n")
+    content = read_key_file(path, lambda: f"{secrets.token_bytes(_KEY_BYTES).hex()}\n".encode("ascii"))
+    key = bytes.fromhex(content.decode("ascii").strip())
+    if len(key) != _KEY_BYTES:
+        raise ValueError(f"`{path}` does not contain a key, which is {_KEY_BYTES} bytes in hexadecimal")
     return key
 
 

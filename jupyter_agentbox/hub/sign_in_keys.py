@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 from pathlib import Path
 from typing import Final
 
@@ -12,6 +11,8 @@ from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 
 from jupyter_agentbox.core.calls import JsonObject
 from jupyter_agentbox.exceptions import ServerConfigurationError
+
+from .key_files import read_key_file
 
 log = logging.getLogger(__name__)
 
@@ -90,23 +91,11 @@ class SignInKeys:
 
 
 def _keys_in(path: Path) -> list[Fernet]:
+    content = read_key_file(path, lambda: Fernet.generate_key() + b"\n")
     try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    except FileExistsError:
-        if path.stat().st_mode & 0o077:
-            raise ValueError(
-                f"other users can read the key in `{path}`: run `chmod 600` on it, or use another key"
-            ) from None
-        try:
-            keys = [Fernet(line) for line in path.read_bytes().split()]
-        except ValueError:
-            keys = []
-        if not keys:
-            raise ValueError(
-                f"`{path}` does not contain keys, each of 32 bytes in URL-safe base64 on a line of its own"
-            ) from None
-        return keys
-    key = Fernet.generate_key()
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(key + b"\n")
-    return [Fernet(key)]
+        keys = [Fernet(line) for line in content.split()]
+    except ValueError:
+        keys = []
+    if not keys:
+        raise ValueError(f"`{path}` does not contain keys, each of 32 bytes in URL-safe base64 on a line of its own")
+    return keys
