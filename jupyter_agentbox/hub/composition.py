@@ -92,7 +92,7 @@ class Settings:
     sign_in_key : Path
         The file with the keys that encrypt users' sign-ins in the database.
     sign_in_days : float or None
-        How many days a sign-in is kept that is neither used anew nor renewed; ``None`` for ever.
+        How many days a sign-in is kept after it was made or last renewed; ``None`` for ever.
     """
 
     database_url: str
@@ -157,7 +157,7 @@ class HubBox:
         return True
 
     async def _begin(self) -> None:
-        self.sign_ins.stores.begin()
+        self.sign_ins.stores.read_keys()
         await self.store.open()
         await self.approvals.abandoned.recover()
         self.changes.start()

@@ -17,9 +17,7 @@ from .policy_file import PolicyFile
 from .sign_ins import why_no_redirect
 
 
-def notes_of(
-    policy: PolicyFile, environment: Mapping[str, str], *, timeout: float, public_url: str = "https://"
-) -> list[str]:
+def notes_of(policy: PolicyFile, environment: Mapping[str, str], *, timeout: float, public_url: str) -> list[str]:
     """Return a note for each part of a policy file that seems to be a mistake, with the file and, for rules, the line.
 
     Parameters
@@ -58,9 +56,10 @@ def _of_server(rule: Rule, policy: PolicyFile) -> Iterable[str]:
 
 
 def _of_sign_ins(policy: PolicyFile, public_url: str) -> Iterable[str]:
-    why = why_no_redirect(public_url)
-    for name in (name for name in policy.servers if name in policy.sign_in_servers and why):
-        yield f"nobody can sign in to the server `{name}`, because {why}"
+    if why := why_no_redirect(public_url):
+        for name in policy.servers:
+            if name in policy.sign_in_servers:
+                yield f"nobody can sign in to the server `{name}`, because {why}"
 
 
 def _of_escalation(rule: Rule, timeout: float) -> Iterable[str]:

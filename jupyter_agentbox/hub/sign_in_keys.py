@@ -10,7 +10,7 @@ from typing import Final
 from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 
 from jupyter_agentbox.core.calls import JsonObject
-from jupyter_agentbox.exceptions import ServerConfigurationError
+from jupyter_agentbox.exceptions import ToolServerError
 
 from .key_files import read_key_file
 
@@ -48,27 +48,25 @@ class SignInKeys:
         self._keys = MultiFernet(_keys_in(self._path))
         return self._keys
 
-    def encrypted(self, user: str, server: str, sign_in: JsonObject) -> bytes:
+    def encrypt(self, user: str, server: str, sign_in: JsonObject) -> bytes:
         """Return the stored form of a user's sign-in to a server.
 
         Raises
         ------
-        ServerConfigurationError
+        ToolServerError
             If the keys cannot be read.
         """
         content = {"user": user, "server": server, "sign_in": sign_in}
         return self._current().encrypt(json.dumps(content).encode(_ENCODING))
 
-    def decrypted(self, user: str, server: str, content: bytes | None) -> JsonObject | None:
-        """Return a user's sign-in to a server; ``None`` if there is none that these keys encrypted for them.
+    def decrypt(self, user: str, server: str, content: bytes) -> JsonObject | None:
+        """Return a user's sign-in to a server; ``None`` if it was encrypted with another key, or for somebody else.
 
         Raises
         ------
-        ServerConfigurationError
+        ToolServerError
             If the keys cannot be read.
         """
-        if content is None:
-            return None
         try:
             found = json.loads(self._current().decrypt(content))
         except InvalidToken:
@@ -85,7 +83,7 @@ class SignInKeys:
             return self._keys or self.read()
         except (OSError, ValueError) as error:
             log.exception("users cannot sign in to central servers")
-            raise ServerConfigurationError(
+            raise ToolServerError(
                 "the service cannot read the key that protects sign-ins: tell your administrator"
             ) from error
 

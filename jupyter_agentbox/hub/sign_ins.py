@@ -49,7 +49,7 @@ class SignInStores:
     public_url : str
         The service's address for people, with a slash at the end.
     keep_days : float or None
-        How many days a sign-in is kept that is neither used anew nor renewed; ``None`` for ever.
+        How many days a sign-in is kept after it was made or last renewed; ``None`` for ever.
     """
 
     def __init__(
@@ -66,10 +66,11 @@ class SignInStores:
         self.policy = policy
         self._keep_days = keep_days
         self.page = f"{public_url}{SIGN_IN_PAGE}"
-        self._locks: WeakValueDictionary[tuple[str, str], _Lock] = WeakValueDictionary()
+        self._locks: WeakValueDictionary[tuple[str, str], threading.Lock] = WeakValueDictionary()
+        self._guard = threading.Lock()
 
-    def begin(self) -> None:
-        """Read the keys if users sign in to any server, and create their file if it does not exist.
+    def read_keys(self) -> None:
+        """Read the keys if users sign in to any server. Their file is created if it does not exist.
 
         Raises
         ------
@@ -87,7 +88,7 @@ class SignInStores:
         StorageError
         """
         if self._keep_days is not None and (removed := await self.store.remove_old(self._keep_days)):
-            log.info("%d sign-ins to central servers were removed: %g days unused", removed, self._keep_days)
+            log.info("%d sign-ins to central servers were removed: not renewed for %g days", removed, self._keep_days)
 
     async def aclose(self) -> None:
         """Close the database."""
@@ -97,21 +98,10 @@ class SignInStores:
         """Return the sign-ins of one user."""
         return UserSignIns(self, user)
 
-    def lock(self, user: str, server: str) -> _Lock:
-        """Return the lock of a sign-in's renewal."""
-        return self._locks.setdefault((user, server), _Lock())
-
-
-class _Lock:
-    """A lock that can be referred to weakly."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-
-    def take(self) -> Callable[[], None]:
-        """Wait for the lock; return its release function."""
-        self._lock.acquire()
-        return self._lock.release
+    def lock_of(self, user: str, server: str) -> threading.Lock:
+        """Return the lock that the renewal of a sign-in holds. It exists as long as somebody refers to it."""
+        with self._guard:
+            return self._locks.setdefault((user, server), threading.Lock())
 
 
 class UserSignIns:
@@ -144,12 +134,10 @@ class UserSignIns:
         """
         try:
             content = _run(self._stores.store.load(self._user, name))
-            return sign_in_from_json(self._stores.keys.decrypted(self._user, name, content), trust_key)
         except StorageError as error:
             log.warning("a sign-in could not be read: %s", error)
             raise ToolServerError(_NOT_NOW) from None
-        except ServerConfigurationError as error:
-            raise ToolServerError(str(error)) from None
+        return self._decrypt(name, content, trust_key)
 
     def keep(self, name: str, sign_in: SignIn) -> None:
         """Store a sign-in, replacing an earlier one to the same server.
@@ -159,8 +147,7 @@ class UserSignIns:
         OSError
             If it cannot be stored.
         """
-        content = self._stores.keys.encrypted(self._user, name, sign_in.to_json())
-        self._change(name, lambda _: content)
+        self._change(name, lambda _: self._stores.keys.encrypt(self._user, name, sign_in.to_json()))
 
     def replace(self, name: str, before: SignIn, after: SignIn | None) -> SignIn | None:
         """Replace a sign-in, or with ``None`` delete it, if it is still stored; return the stored one afterwards.
@@ -172,12 +159,12 @@ class UserSignIns:
         """
 
         def changed(content: bytes | None) -> bytes | None:
-            kept = self._read(name, content, before.trust_key)
+            kept = self._decrypt(name, content, before.trust_key)
             if kept is None or kept.tokens != before.tokens:
                 return content
-            return None if after is None else self._stores.keys.encrypted(self._user, name, after.to_json())
+            return None if after is None else self._stores.keys.encrypt(self._user, name, after.to_json())
 
-        return self._read(name, self._change(name, changed), before.trust_key)
+        return self._decrypt(name, self._change(name, changed), before.trust_key)
 
     def forget(self, name: str) -> None:
         """Delete the sign-in to a server.
@@ -191,16 +178,14 @@ class UserSignIns:
 
     def begin_renewal(self, name: str) -> Callable[[], None]:
         """Wait for the lock that the renewal of this sign-in holds; return its release function."""
-        lock = self._stores.lock(self._user, name)
-        release = lock.take()
+        lock = self._stores.lock_of(self._user, name)
+        lock.acquire()
+        return lock.release
 
-        def let_go(_lock: _Lock = lock) -> None:  # keeps the lock alive as long as it is held
-            release()
-
-        return let_go
-
-    def _read(self, name: str, content: bytes | None, trust_key: str) -> SignIn | None:
-        return sign_in_from_json(self._stores.keys.decrypted(self._user, name, content), trust_key)
+    def _decrypt(self, name: str, content: bytes | None, trust_key: str) -> SignIn | None:
+        if content is None:
+            return None
+        return sign_in_from_json(self._stores.keys.decrypt(self._user, name, content), trust_key)
 
     def _change(self, name: str, changed: Callable[[bytes | None], bytes | None]) -> bytes | None:
         try:
@@ -208,6 +193,8 @@ class UserSignIns:
         except StorageError as error:
             log.warning("a sign-in could not be written: %s", error)
             raise OSError(errno.EIO, _NOT_NOW) from None
+        except ToolServerError as error:  # the keys cannot be read
+            raise OSError(errno.EIO, str(error)) from None
 
 
 class UserSignInManagers:

@@ -229,7 +229,7 @@ class SignInManager:
 
         Raises
         ------
-        UnknownServerError, ServerConfigurationError
+        UnknownServerError, ServerConfigurationError, ToolServerError
         """
         server = self._servers.http_server(name)
         self._set_failure(name, "")
