@@ -32,7 +32,7 @@ from jupyter_agentbox.mcp_client.project_servers import LayeredConfiguration, Pr
 from jupyter_agentbox.mcp_client.registry import ServerRegistry
 from jupyter_agentbox.mcp_client.seen_tools import SeenTools
 from jupyter_agentbox.mcp_client.servers import McpServers
-from jupyter_agentbox.mcp_client.sign_ins import Place, SignIns
+from jupyter_agentbox.mcp_client.sign_ins import LocalSignInStore, Place
 from jupyter_agentbox.mcp_client.site_servers import FILE_NAME as SITE_SERVERS
 from jupyter_agentbox.mcp_client.site_servers import SiteServers
 from jupyter_agentbox.paths import audit_spool_path, hub_policy_path, keep_server, site_rules_paths
@@ -99,7 +99,7 @@ class Settings:
     sign_ins : Path or None
         The file of sign-ins to MCP servers, used without a keyring; ``None`` if nobody can sign in.
     sign_in_storage : str
-        ``auto``, ``file`` or ``memory``: see `SignIns`.
+        ``auto``, ``file`` or ``memory``: see `LocalSignInStore`.
     hub_service : str
         The URL of the Hub service; empty for none.
     limits : ServerLimits
@@ -252,7 +252,9 @@ def build(
     kept = RecordedStore(store, trail.current, trail.for_running)
     files = ConfigurationFiles(settings.mcp_config_path, os.environ)
     project = _project(settings)
-    sign_ins = None if settings.sign_ins is None else SignIns(settings.sign_ins, place=settings.sign_in_storage)
+    sign_ins = (
+        None if settings.sign_ins is None else LocalSignInStore(settings.sign_ins, place=settings.sign_in_storage)
+    )
     tools = McpServers(
         source=SiteServers(
             files if project is None else LayeredConfiguration(files, project),
@@ -357,7 +359,7 @@ def build(
         seen_tools=SeenTools(settings.seen_tools),
         sign_ins=SignInManager(
             servers=tools,
-            sign_ins=sign_ins or SignIns(None),
+            sign_ins=sign_ins or LocalSignInStore(None),
             ids=RandomIds(),
             on_change=announcer.servers_changed,
         ),

@@ -12,13 +12,13 @@ from jupyter_agentbox.core.calls import ToolCall
 from jupyter_agentbox.mcp_client.configuration_files import ConfigurationFiles
 from jupyter_agentbox.mcp_client.limits import ServerLimits
 from jupyter_agentbox.mcp_client.servers import McpServers
-from jupyter_agentbox.mcp_client.sign_ins import SignIns
+from jupyter_agentbox.mcp_client.sign_ins import LocalSignInStore
 
 REDIRECT: Final = "http://127.0.0.1:8888/jupyter-agentbox/oauth/callback/remote"
 
 
 @asynccontextmanager
-async def configured(url: str, directory: Path, sign_ins: SignIns) -> AsyncIterator[McpServers]:
+async def configured(url: str, directory: Path, sign_ins: LocalSignInStore) -> AsyncIterator[McpServers]:
     """Run the servers of a configuration that has one, `remote`."""
     path = directory / "mcp.json"
     path.write_text(json.dumps({"mcpServers": {"remote": {"url": url}}}))

@@ -27,7 +27,7 @@ from jupyter_agentbox.core.redaction import SECRET_NAMES
 from jupyter_agentbox.core.text import did_you_mean, visible
 from jupyter_agentbox.exceptions import DatabaseHeldError, StorageError
 from jupyter_agentbox.storage.retention import RetentionLimits
-from jupyter_agentbox.storage.sign_ins import SqlSignInStore
+from jupyter_agentbox.storage.sign_ins import SqlSignInTable
 from jupyter_agentbox.storage.signed_policies import public_key_of
 from jupyter_agentbox.system import SystemClock
 
@@ -429,7 +429,7 @@ def make_application(box: HubBox, hub_auth: HubOAuth, public_url: str) -> web.Ap
         prefix=prefix,
         is_ready=_shared(box.is_ready),
         policy=box.policy,
-        sign_ins=box.sign_ins,
+        sign_in_managers=box.sign_in_managers,
         changes=box.changes,
     )
     files = Path(str(resources.files("jupyter_agentbox.hub")))
@@ -520,7 +520,7 @@ async def _until(stopped: asyncio.Event, box: HubBox) -> None:
             await _now_or_later(box.withdraw_lost(), "requests whose callers did not come back will be closed later")
             if looks % _OLD == 0:
                 await _now_or_later(box.reports.remove_old(), "old records of users' servers will be removed later")
-                await _now_or_later(box.sign_ins.stores.remove_old(), "old sign-ins will be removed later")
+                await _now_or_later(box.sign_ins.remove_old(), "old sign-ins will be removed later")
             if looks % _NOTED == 0:
                 await _now_or_later(box.reports.note_heads(), "the audit chain will cover the last reports later")
             looks += 1
@@ -535,11 +535,11 @@ async def _now_or_later(work: Awaitable[object], what_is_later: str) -> None:
 
 
 async def _remove_sign_ins(database_url: str, user: str) -> int:
-    store = SqlSignInStore(database_url, clock=SystemClock(), must_exist=True)
+    table = SqlSignInTable(database_url, clock=SystemClock(), must_exist=True)
     try:
-        return await store.remove_all_of(user)
+        return await table.remove_all_of(user)
     finally:
-        await store.aclose()
+        await table.aclose()
 
 
 def _count(number: int, noun: str) -> str:

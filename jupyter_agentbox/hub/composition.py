@@ -41,7 +41,7 @@ from jupyter_agentbox.storage.audit_log import SqlAuditLog
 from jupyter_agentbox.storage.reports import SqlReportLog
 from jupyter_agentbox.storage.retention import RetentionLimits
 from jupyter_agentbox.storage.service_claim import ServiceClaim
-from jupyter_agentbox.storage.sign_ins import SqlSignInStore
+from jupyter_agentbox.storage.sign_ins import SqlSignInTable
 from jupyter_agentbox.system import RandomIds, SystemClock
 
 from .calls import CentralCalls
@@ -56,7 +56,8 @@ from .rate_limits import LONGEST, RateLimiter
 from .reports import ReportManager
 from .reviews import ReviewManager, approvers_of
 from .sign_in_keys import SignInKeys
-from .sign_ins import SignInStores, UserSignInManagers
+from .sign_in_managers import SignInManagers
+from .sign_ins import CentralSignIns
 
 log = logging.getLogger(__name__)
 
@@ -130,7 +131,8 @@ class HubBox:
     checker: JsonSchemaChecker
     policy: PolicyInForce
     changes: ChangeRecorder
-    sign_ins: UserSignInManagers
+    sign_ins: CentralSignIns
+    sign_in_managers: SignInManagers
 
     async def start(self) -> None:
         """Open the store. Requests that waited when a service ended are kept for their callers; others are closed.
@@ -157,7 +159,7 @@ class HubBox:
         return True
 
     async def _begin(self) -> None:
-        self.sign_ins.stores.read_keys()
+        self.sign_ins.read_keys()
         await self.store.open()
         await self.approvals.abandoned.recover()
         self.changes.start()
@@ -190,9 +192,9 @@ class HubBox:
         await self.changes.aclose()
         if not self.claim.lost.is_set():  # otherwise another process decides what becomes of them
             await self.approvals.orphan()
-        self.sign_ins.close()
+        self.sign_in_managers.close()
         await self.servers.aclose()
-        await self.sign_ins.stores.aclose()
+        await self.sign_ins.aclose()
         self.checker.close()
         await self.approvals.recorded()
         await self.audit.aclose()
@@ -231,8 +233,8 @@ def build(settings: Settings, policy: PolicyFile, environment: Mapping[str, str]
     store = SqlApprovalStore(
         settings.database_url, clock=clock, limits=settings.retention, redaction=redaction, service_claim=claim
     )
-    sign_ins = SignInStores(
-        SqlSignInStore(settings.database_url, clock=clock, service_claim=claim),
+    sign_ins = CentralSignIns(
+        SqlSignInTable(settings.database_url, clock=clock, service_claim=claim),
         SignInKeys(settings.sign_in_key),
         policy=in_force,
         public_url=settings.public_url,
@@ -337,7 +339,8 @@ def build(settings: Settings, policy: PolicyFile, environment: Mapping[str, str]
         checker=checker,
         policy=in_force,
         changes=changes,
-        sign_ins=UserSignInManagers(sign_ins, servers, ids=ids, public_url=settings.public_url),
+        sign_ins=sign_ins,
+        sign_in_managers=SignInManagers(sign_ins, servers, ids=ids, public_url=settings.public_url),
     )
 
 

@@ -28,7 +28,7 @@ from .policy_in_force import PolicyInForce
 from .rate_limits import LONGEST, RateLimiter
 from .reports import ReportManager
 from .reviews import ReviewManager
-from .sign_ins import UserSignInManagers
+from .sign_in_managers import SignInManagers
 
 log = logging.getLogger(__name__)
 
@@ -50,7 +50,7 @@ class Parts:
         Raises `StorageError` unless the database can be read and written.
     policy : PolicyInForce
         The policy in force.
-    sign_ins : UserSignInManagers
+    sign_in_managers : SignInManagers
         Users' sign-ins to central servers.
     changes : ChangeRecorder
         Records what people change.
@@ -69,7 +69,7 @@ class Parts:
     prefix: str
     is_ready: Callable[[], Any]
     policy: PolicyInForce
-    sign_ins: UserSignInManagers
+    sign_in_managers: SignInManagers
     changes: ChangeRecorder
 
 

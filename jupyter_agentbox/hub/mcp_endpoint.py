@@ -40,7 +40,7 @@ from jupyter_agentbox.services.json_answers import answer_text
 from .handlers import HubServiceHandler, client_message
 from .open_calls import OpenCall, OpenCalls, as_id, event_id, from_event_id
 from .rate_limits import LONGEST
-from .sign_ins import SIGN_IN_PAGE
+from .sign_in_addresses import SIGN_IN_PAGE
 
 log = logging.getLogger(__name__)
 

@@ -14,7 +14,7 @@ from jupyter_agentbox.mcp_client.configuration import StdioServer
 from jupyter_agentbox.mcp_client.connections import program
 
 from .policy_file import PolicyFile
-from .sign_ins import why_no_redirect
+from .sign_in_addresses import why_no_redirect
 
 
 def notes_of(policy: PolicyFile, environment: Mapping[str, str], *, timeout: float, public_url: str) -> list[str]:

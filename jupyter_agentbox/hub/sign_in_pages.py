@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -10,10 +11,12 @@ from tornado import web
 
 from jupyter_agentbox.core.changes import Change
 from jupyter_agentbox.core.text import one_line, visible
-from jupyter_agentbox.services.servers.sign_ins import ProviderAnswer
+from jupyter_agentbox.services.servers.sign_ins import ProviderAnswer, SignInManager
 
-from .handlers import PageHandler, log
-from .sign_ins import CALLBACK, SIGN_IN_PAGE
+from .handlers import PageHandler
+from .sign_in_addresses import CALLBACK, SIGN_IN_PAGE
+
+log = logging.getLogger(__name__)
 
 #: Lifetime of the browser's cookie for a sign-in, in seconds.
 _COOKIE_AGE: Final = 600
@@ -37,6 +40,11 @@ class SignInBaseHandler(PageHandler):
             raise web.HTTPError(404, "there is no such central server to sign in to")
 
     @property
+    def manager(self) -> SignInManager:
+        """The manager of this user's sign-ins."""
+        return self.parts.sign_in_managers.of(self.caller)
+
+    @property
     def callback_path(self) -> str:
         """The path to which the browser's cookie is limited."""
         return f"{self.parts.prefix}{CALLBACK}"
@@ -47,14 +55,13 @@ class SignInServersHandler(SignInBaseHandler):
 
     async def get(self) -> None:
         """Show the servers, and whether this user has signed in."""
-        manager = self.parts.sign_ins.of(self.caller)
-        found = await self.parts.sign_ins.signed_in(self.caller)
+        found = await self.parts.sign_in_managers.signed_in(self.caller)
         self.render(
             "servers.html",
             caller=self.caller,
             prefix=self.parts.prefix,
             rows=[
-                {"name": name, "is_signed_in": is_signed_in, "failure": visible(manager.failure_of(name))}
+                {"name": name, "is_signed_in": is_signed_in, "failure": visible(self.manager.failure_of(name))}
                 for name, is_signed_in in found.items()
             ],
         )
@@ -66,15 +73,15 @@ class SignInHandler(SignInBaseHandler):
     async def post(self, name: str) -> None:
         """Show where the provider's page is. Only the person opens it."""
         self.check_server(name)
-        redirect = self.parts.sign_ins.redirect_for(name)
-        begun = await self.parts.sign_ins.of(self.caller).begin(name, person=self.caller.name, redirect=redirect)
+        redirect = self.parts.sign_in_managers.redirect_for(name)
+        begun = await self.manager.begin(name, person=self.caller.name, redirect=redirect)
         self.set_cookie(
             _cookie_of(begun.state),
             begun.browser_key,
             path=self.callback_path,
             max_age=_COOKIE_AGE,
             httponly=True,
-            secure=self.parts.sign_ins.is_secure,
+            secure=self.parts.sign_in_managers.is_secure,
             samesite="Lax",  # not Strict: it is sent when a page of the provider redirects here
         )
         host = visible(urlsplit(begun.address).netloc)
@@ -87,7 +94,7 @@ class SignOutHandler(SignInBaseHandler):
     async def post(self, name: str) -> None:
         """Forget the tokens, tell the provider, and show the list."""
         self.check_server(name)
-        await self.parts.sign_ins.of(self.caller).sign_out(name)
+        await self.manager.sign_out(name)
         log.info("%s signed out of the central server %s", one_line(self.caller.name), name)
         await self.parts.changes.note(Change.SIGNED_OUT, {"name": name}, by=self.caller.reviewer)
         self.redirect(f"{self.parts.prefix}{SIGN_IN_PAGE}", status=303)
@@ -114,7 +121,7 @@ class SignInCallbackHandler(SignInBaseHandler):
         )
         cookie = _cookie_of(answer.state)
         key = self.get_cookie(cookie) or ""
-        await self.parts.sign_ins.of(self.caller).finish(name, answer, person=self.caller.name, browser_key=key)
+        await self.manager.finish(name, answer, person=self.caller.name, browser_key=key)
         self.clear_cookie(cookie, path=self.callback_path)
         log.info("%s signed in to the central server %s", one_line(self.caller.name), name)
         await self.parts.changes.note(Change.SIGNED_IN, {"name": name}, by=self.caller.reviewer)

@@ -45,7 +45,7 @@ class SignedIn(httpx2.Auth):
         Whether there is a token to send.
     was_signed_in : bool
         Whether there was one.
-    how : str
+    how_to_sign_in : str
         What people do to sign in.
     """
 
@@ -59,7 +59,7 @@ class SignedIn(httpx2.Auth):
         self._renewals: set[asyncio.Task[SignIn | None]] = set()
         self.is_signed_in = False
         self.was_signed_in = False
-        self.how = sign_ins.how
+        self.how_to_sign_in = sign_ins.how_to_sign_in
 
     async def load(self) -> None:
         """Load the stored sign-in, which may have changed since: somebody signed in, or out."""

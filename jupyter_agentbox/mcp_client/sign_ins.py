@@ -79,8 +79,8 @@ class SignIn:
 class SignInStore(Protocol):
     """Sign-ins of one user, by server. All methods may block."""
 
-    #: What people do to sign in, for messages.
-    how: str
+    #: What people do to sign in; ends a message.
+    how_to_sign_in: str
 
     def is_for(self, name: str) -> bool:
         """Return whether people can sign in to a server."""
@@ -138,8 +138,8 @@ class Keyring(Protocol):
         """Delete the stored value."""
 
 
-class SignIns:
-    """Sign-ins of the user who runs this process (a `SignInStore`). A keyring can be another program.
+class LocalSignInStore:
+    """Sign-ins of the user who runs this process, in a keyring or a file (a `SignInStore`). A keyring may block.
 
     Parameters
     ----------
@@ -149,7 +149,9 @@ class SignIns:
         ``auto``, ``file`` or ``memory``.
     """
 
-    how = "press “Sign in” beside its name in JupyterLab's side panel, tab “Servers”, or set `headers` in mcp.json"
+    how_to_sign_in = (
+        "press “Sign in” beside its name in JupyterLab's side panel, tab “Servers”, or set `headers` in mcp.json"
+    )
 
     def __init__(self, path: Path | None, *, place: Place = "auto") -> None:
         self._path = path

@@ -129,9 +129,9 @@ class HttpTransport:
             rights = f" ({scope[:_LONGEST_SCOPE]})" if scope else ""
             self.wants_sign_in = f"the sign-in lacks rights that it needs{rights}: sign out, and sign in again"
         elif self._auth.was_signed_in:
-            self.wants_sign_in = f"the sign-in has ended: {self._auth.how}"
+            self.wants_sign_in = f"the sign-in has ended: {self._auth.how_to_sign_in}"
         else:
-            self.wants_sign_in = f"it wants you to sign in: {self._auth.how}"
+            self.wants_sign_in = f"it wants you to sign in: {self._auth.how_to_sign_in}"
         return self.wants_sign_in
 
     async def __aexit__(

@@ -45,8 +45,8 @@ sign_ins: Final = Table(
 )
 
 
-class SqlSignInStore:
-    """Stores encrypted sign-ins.
+class SqlSignInTable:
+    """The table of encrypted sign-ins.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ class SqlSignInStore:
     service_claim : ServiceClaim or None
         The claim on the database; while another process has it, nothing is written.
     must_exist : bool
-        Whether to refuse a database that is not a service's yet, instead of making it one.
+        Whether to refuse a database that is not an approval store yet, instead of making it one.
     """
 
     def __init__(

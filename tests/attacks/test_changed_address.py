@@ -10,7 +10,7 @@ import pytest
 from jupyter_agentbox.exceptions import SignInRequiredError
 from jupyter_agentbox.mcp_client.authorization import Authorization
 from jupyter_agentbox.mcp_client.configuration import HttpServer
-from jupyter_agentbox.mcp_client.sign_ins import SignIn, SignIns
+from jupyter_agentbox.mcp_client.sign_ins import LocalSignInStore, SignIn
 from tests.oauth_server import OAuthServer, query_of, running_oauth_server
 from tests.remote_servers import REDIRECT, account_of, configured
 
@@ -23,7 +23,7 @@ ATTACK = Attack(
 )
 
 
-class ByName(SignIns):
+class ByName(LocalSignInStore):
     """Keeps a token for a name, whatever stands behind it."""
 
     def load(self, name: str, trust_key: str) -> SignIn | None:
@@ -33,7 +33,7 @@ class ByName(SignIns):
         return None if found is None else replace(found, trust_key=trust_key)
 
 
-async def attack(sign_ins: SignIns, remote: OAuthServer, thief: OAuthServer, directory: Path) -> None:
+async def attack(sign_ins: LocalSignInStore, remote: OAuthServer, thief: OAuthServer, directory: Path) -> None:
     """Sign in, and then let another address stand in the configuration."""
     authorization = Authorization(HttpServer(name="remote", url=remote.url), redirect=REDIRECT)
     await authorization.begin()
@@ -55,5 +55,5 @@ def test_tokens_that_are_kept_by_name_alone_go_to_the_new_address(tmp_path: Path
 
 def test_no_token_goes_to_another_address(tmp_path: Path) -> None:
     with running_oauth_server() as remote, running_oauth_server() as thief:
-        asyncio.run(attack(SignIns(tmp_path / "kept.json", place="file"), remote, thief, tmp_path))
+        asyncio.run(attack(LocalSignInStore(tmp_path / "kept.json", place="file"), remote, thief, tmp_path))
         assert set(thief.bearers) == {""}

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from jupyter_agentbox.exceptions import SignInError
-from jupyter_agentbox.mcp_client.sign_ins import SignIns
+from jupyter_agentbox.mcp_client.sign_ins import LocalSignInStore
 from jupyter_agentbox.services.servers.sign_ins import ProviderAnswer, SignInManager
 from jupyter_agentbox.system import RandomIds
 from tests.oauth_server import OAuthServer, query_of, running_oauth_server
@@ -32,7 +32,7 @@ class Trusting(SignInManager):
 
 async def attack(kind: type[SignInManager], remote: OAuthServer, directory: Path) -> str:
     """Return as whom tools act afterwards."""
-    sign_ins = SignIns(directory / "sign-ins.json", place="file")
+    sign_ins = LocalSignInStore(directory / "sign-ins.json", place="file")
     async with configured(remote.url, directory, sign_ins) as servers:
         manager = kind(servers=servers, sign_ins=sign_ins, ids=RandomIds())
         begun = await manager.begin("remote", person="mallory", redirect=REDIRECT)

@@ -8,7 +8,7 @@ import httpx2
 from jupyter_agentbox.mcp_client.authorization import Authorization
 from jupyter_agentbox.mcp_client.bearer_auth import SignedIn
 from jupyter_agentbox.mcp_client.configuration import HttpServer
-from jupyter_agentbox.mcp_client.sign_ins import SignIn, SignIns
+from jupyter_agentbox.mcp_client.sign_ins import LocalSignInStore, SignIn
 from tests.oauth_server import OAuthServer, query_of, running_oauth_server
 from tests.remote_servers import REDIRECT
 
@@ -33,7 +33,7 @@ class Keeping(SignedIn):
 
 async def attack(kind: type[SignedIn], remote: OAuthServer, directory: Path) -> SignIn | None:
     """Return what is kept of a sign-in that ended while it was renewed."""
-    sign_ins = SignIns(directory / "sign-ins.json", place="file")
+    sign_ins = LocalSignInStore(directory / "sign-ins.json", place="file")
     server = HttpServer(name="remote", url=remote.url)
     authorization = Authorization(server, redirect=REDIRECT)
     await authorization.begin()

@@ -358,7 +358,7 @@ async def test_old_sign_ins_are_removed(remote: OAuthServer, tmp_path: Path) -> 
             database.execute(
                 "UPDATE agentbox_sign_ins SET changed_at = changed_at - 31 * 86400000000 WHERE tenant = 'ada'"
             )
-        await service.box.sign_ins.stores.remove_old()
+        await service.box.sign_ins.remove_old()
         assert (await ada.status(), await bob.status()) == ("not signed in", "signed in")
 
 

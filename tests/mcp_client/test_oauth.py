@@ -19,7 +19,7 @@ from jupyter_agentbox.mcp_client.authorization import Authorization
 from jupyter_agentbox.mcp_client.bearer_auth import SignedIn
 from jupyter_agentbox.mcp_client.configuration import HttpServer, OAuthClient
 from jupyter_agentbox.mcp_client.provider_addresses import is_safe_address, may_lead_to
-from jupyter_agentbox.mcp_client.sign_ins import SignIn, SignIns
+from jupyter_agentbox.mcp_client.sign_ins import LocalSignInStore, SignIn
 from jupyter_agentbox.mcp_client.token_requests import revoke
 from jupyter_agentbox.mcp_client.trust_keys import trust_key_of
 from tests.oauth_server import OAuthServer, query_of, running_oauth_server
@@ -37,8 +37,8 @@ def remote() -> Iterator[OAuthServer]:
 
 
 @pytest.fixture
-def sign_ins(tmp_path: Path) -> SignIns:
-    return SignIns(tmp_path / "sign-ins.json", place="file")
+def sign_ins(tmp_path: Path) -> LocalSignInStore:
+    return LocalSignInStore(tmp_path / "sign-ins.json", place="file")
 
 
 def server_at(url: str, **more: Any) -> HttpServer:
@@ -53,7 +53,7 @@ async def sign_in(server: HttpServer, remote: OAuthServer, known: SignIn | None 
     return await authorization.finish(code=back["code"], state=back["state"], issuer=back["iss"])
 
 
-async def signed_in(remote: OAuthServer, sign_ins: SignIns, **more: Any) -> SignIn:
+async def signed_in(remote: OAuthServer, sign_ins: LocalSignInStore, **more: Any) -> SignIn:
     server = server_at(remote.url, **more)
     found = await sign_in(server, remote)
     sign_ins.keep("remote", found)
@@ -61,7 +61,7 @@ async def signed_in(remote: OAuthServer, sign_ins: SignIns, **more: Any) -> Sign
 
 
 async def test_a_server_that_wants_a_sign_in_says_so_at_once_and_works_after_it(
-    running: Running, remote: OAuthServer, sign_ins: SignIns
+    running: Running, remote: OAuthServer, sign_ins: LocalSignInStore
 ) -> None:
     async with running({"remote": {"url": remote.url}}, sign_ins=sign_ins) as servers:
         with pytest.raises(SignInRequiredError, match=r"Sign in.*`headers`"):
@@ -114,7 +114,7 @@ async def test_a_second_sign_in_uses_the_registration_of_the_first_unless_the_wa
 
 
 async def test_a_token_that_ends_is_renewed_without_a_word_and_the_next_one_is_kept(
-    running: Running, remote: OAuthServer, sign_ins: SignIns
+    running: Running, remote: OAuthServer, sign_ins: LocalSignInStore
 ) -> None:
     remote.expires_in = 5  # within the margin: it is renewed before it is ever sent
     first = await signed_in(remote, sign_ins)
@@ -133,7 +133,7 @@ async def test_a_token_that_ends_is_renewed_without_a_word_and_the_next_one_is_k
 
 
 async def test_a_token_that_is_refused_is_renewed_once_and_the_call_is_sent_again(
-    running: Running, remote: OAuthServer, sign_ins: SignIns
+    running: Running, remote: OAuthServer, sign_ins: LocalSignInStore
 ) -> None:
     await signed_in(remote, sign_ins)
     async with running({"remote": {"url": remote.url}}, sign_ins=sign_ins) as servers:
@@ -143,7 +143,7 @@ async def test_a_token_that_is_refused_is_renewed_once_and_the_call_is_sent_agai
 
 
 async def test_a_sign_in_that_was_taken_back_says_so_and_is_forgotten(
-    running: Running, remote: OAuthServer, sign_ins: SignIns
+    running: Running, remote: OAuthServer, sign_ins: LocalSignInStore
 ) -> None:
     found = await signed_in(remote, sign_ins)
     async with running({"remote": {"url": remote.url}}, sign_ins=sign_ins) as servers:
@@ -164,7 +164,7 @@ async def test_a_sign_in_that_was_taken_back_says_so_and_is_forgotten(
 
 
 async def test_whoever_lacks_rights_is_still_signed_in_and_can_sign_out(
-    running: Running, remote: OAuthServer, sign_ins: SignIns
+    running: Running, remote: OAuthServer, sign_ins: LocalSignInStore
 ) -> None:
     await signed_in(remote, sign_ins)
     remote.missing_scope = "orders.write"
@@ -176,7 +176,7 @@ async def test_whoever_lacks_rights_is_still_signed_in_and_can_sign_out(
 
 
 async def test_a_provider_that_is_down_loses_no_sign_in(
-    running: Running, remote: OAuthServer, sign_ins: SignIns
+    running: Running, remote: OAuthServer, sign_ins: LocalSignInStore
 ) -> None:
     found = await signed_in(remote, sign_ins)
     async with running({"remote": {"url": remote.url}}, sign_ins=sign_ins) as servers:
@@ -192,7 +192,7 @@ async def test_a_provider_that_is_down_loses_no_sign_in(
 
 
 async def test_a_server_that_refuses_only_calls_can_be_signed_in_to(
-    running: Running, remote: OAuthServer, sign_ins: SignIns
+    running: Running, remote: OAuthServer, sign_ins: LocalSignInStore
 ) -> None:
     remote.is_open_until_called = True
     async with running({"remote": {"url": remote.url}}, sign_ins=sign_ins) as servers:
@@ -204,7 +204,7 @@ async def test_a_server_that_refuses_only_calls_can_be_signed_in_to(
 
 
 async def test_a_token_never_goes_to_another_address_of_the_same_name(
-    running: Running, remote: OAuthServer, sign_ins: SignIns
+    running: Running, remote: OAuthServer, sign_ins: LocalSignInStore
 ) -> None:
     await signed_in(remote, sign_ins)
     with running_oauth_server() as thief:
@@ -215,7 +215,7 @@ async def test_a_token_never_goes_to_another_address_of_the_same_name(
 
 
 async def test_a_configured_header_wins_and_nobody_is_asked_to_sign_in(
-    running: Running, remote: OAuthServer, sign_ins: SignIns
+    running: Running, remote: OAuthServer, sign_ins: LocalSignInStore
 ) -> None:
     await signed_in(remote, sign_ins)
     entry = {"url": remote.url, "headers": {"Authorization": "Bearer of-the-file"}}
@@ -378,7 +378,7 @@ async def test_a_token_that_cannot_be_sent_signs_nobody_in(remote: OAuthServer, 
 
 @pytest.mark.parametrize("token", UNUSABLE)
 async def test_a_renewed_token_that_cannot_be_sent_ends_the_sign_in_and_nothing_else(
-    running: Running, remote: OAuthServer, sign_ins: SignIns, token: dict[str, str]
+    running: Running, remote: OAuthServer, sign_ins: LocalSignInStore, token: dict[str, str]
 ) -> None:
     await signed_in(remote, sign_ins)
     async with running({"remote": {"url": remote.url}}, sign_ins=sign_ins) as servers:
@@ -404,10 +404,10 @@ async def test_a_life_that_is_no_number_signs_nobody_in_and_fails_as_all_else_do
 
 
 async def test_two_programs_that_renew_the_same_sign_in_ask_for_one_token(
-    running: Running, remote: OAuthServer, sign_ins: SignIns, tmp_path: Path
+    running: Running, remote: OAuthServer, sign_ins: LocalSignInStore, tmp_path: Path
 ) -> None:
     found = await signed_in(remote, sign_ins)
-    other = SignIns(tmp_path / "sign-ins.json", place="file")
+    other = LocalSignInStore(tmp_path / "sign-ins.json", place="file")
     server = server_at(remote.url)
     both = [SignedIn(server, kept, on_secret=lambda _: None) for kept in (sign_ins, other)]
     for one in both:
@@ -421,7 +421,9 @@ async def test_two_programs_that_renew_the_same_sign_in_ask_for_one_token(
     assert sign_ins.load("remote", found.trust_key) is not None
 
 
-async def test_a_refusal_forgets_no_sign_in_that_was_made_meanwhile(remote: OAuthServer, sign_ins: SignIns) -> None:
+async def test_a_refusal_forgets_no_sign_in_that_was_made_meanwhile(
+    remote: OAuthServer, sign_ins: LocalSignInStore
+) -> None:
     found = await signed_in(remote, sign_ins)
     newer = replace(found, tokens={**found.tokens, "access_token": "newer"})
     remote.valid = {"newer": "ada"}
@@ -435,7 +437,7 @@ async def test_a_refusal_forgets_no_sign_in_that_was_made_meanwhile(remote: OAut
     assert sign_ins.load("remote", found.trust_key) == newer
 
 
-async def test_signing_out_tells_the_provider(remote: OAuthServer, sign_ins: SignIns) -> None:
+async def test_signing_out_tells_the_provider(remote: OAuthServer, sign_ins: LocalSignInStore) -> None:
     found = await signed_in(remote, sign_ins)
     await revoke(server_at(remote.url), found)
     assert (remote.refreshable, remote.asked[-1][0]) == ({}, "revoke")
@@ -444,7 +446,7 @@ async def test_signing_out_tells_the_provider(remote: OAuthServer, sign_ins: Sig
 
 
 async def test_no_log_line_has_a_token_or_what_a_provider_answered(
-    running: Running, remote: OAuthServer, sign_ins: SignIns, caplog: pytest.LogCaptureFixture
+    running: Running, remote: OAuthServer, sign_ins: LocalSignInStore, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
     found = await signed_in(remote, sign_ins)

@@ -14,7 +14,7 @@ import pytest
 from keyring.backend import KeyringBackend
 from keyring.backends import fail
 
-from jupyter_agentbox.mcp_client.sign_ins import Place, SignIn, SignIns, usable_keyring
+from jupyter_agentbox.mcp_client.sign_ins import LocalSignInStore, Place, SignIn, usable_keyring
 
 SIGN_IN = SignIn(
     trust_key="k1",
@@ -62,7 +62,7 @@ def path(tmp_path: Path) -> Path:
 @pytest.mark.parametrize("place", ["auto", "file", "memory"])
 def test_what_is_kept_is_read_again_for_the_same_server_only(path: Path, place: Place, use_keyring: Any) -> None:
     use_keyring(Vault())
-    sign_ins = SignIns(path, place=place)
+    sign_ins = LocalSignInStore(path, place=place)
     sign_ins.keep("a", SIGN_IN)
 
     assert sign_ins.load("a", "k1") == SIGN_IN
@@ -74,10 +74,10 @@ def test_what_is_kept_is_read_again_for_the_same_server_only(path: Path, place: 
 
 
 def test_the_file_is_for_this_user_only_and_another_process_reads_it(path: Path) -> None:
-    SignIns(path, place="file").keep("a", SIGN_IN)
+    LocalSignInStore(path, place="file").keep("a", SIGN_IN)
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
-    assert SignIns(path, place="file").load("a", "k1") == SIGN_IN
+    assert LocalSignInStore(path, place="file").load("a", "k1") == SIGN_IN
     # no draft is left; the lock stays, and has nothing in it
     lock = path.with_name(".sign-ins-file.lock")
     assert sorted(path.parent.iterdir()) == [lock, path]
@@ -85,7 +85,7 @@ def test_the_file_is_for_this_user_only_and_another_process_reads_it(path: Path)
 
 
 def test_a_file_that_others_can_read_is_not_used_and_is_replaced(path: Path) -> None:
-    sign_ins = SignIns(path, place="file")
+    sign_ins = LocalSignInStore(path, place="file")
     sign_ins.keep("a", SIGN_IN)
     path.chmod(0o640)
     assert sign_ins.load("a", "k1") is None
@@ -102,44 +102,44 @@ def test_a_file_that_cannot_be_read_signs_nobody_in(path: Path, text: str) -> No
     path.parent.mkdir()
     path.touch(0o600)
     path.write_text(text)
-    assert SignIns(path, place="file").load("a", "k1") is None
+    assert LocalSignInStore(path, place="file").load("a", "k1") is None
 
 
 def test_a_keyring_that_protects_is_used_in_the_place_of_the_file(path: Path, use_keyring: Any) -> None:
     vault = Vault()
     use_keyring(vault)
-    SignIns(path).keep("a", SIGN_IN)
+    LocalSignInStore(path).keep("a", SIGN_IN)
 
     assert not path.exists()
     ((service, username),) = vault.kept
     assert (service, username) == ("jupyter-agentbox-mcp", f"a ({path})")
-    assert SignIns(path).load("a", "k1") == SIGN_IN
-    assert SignIns(path.with_name("of-another.json")).load("a", "k1") is None
+    assert LocalSignInStore(path).load("a", "k1") == SIGN_IN
+    assert LocalSignInStore(path.with_name("of-another.json")).load("a", "k1") is None
 
 
 def test_what_a_keyring_does_not_take_is_in_the_file(path: Path, use_keyring: Any) -> None:
     vault = Vault()
     use_keyring(vault)
-    SignIns(path).keep("a", SIGN_IN)
+    LocalSignInStore(path).keep("a", SIGN_IN)
     vault.refuses = True
     newer = SignIn(trust_key="k1", tokens={"access_token": "next"}, client={})
-    SignIns(path).keep("a", newer)
+    LocalSignInStore(path).keep("a", newer)
 
     assert vault.kept == {}
-    assert SignIns(path).load("a", "k1") == newer
+    assert LocalSignInStore(path).load("a", "k1") == newer
 
 
 def test_a_keyring_that_protects_nothing_is_not_used(path: Path, use_keyring: Any) -> None:
     use_keyring(fail.Keyring())
     assert usable_keyring() is None
-    SignIns(path).keep("a", SIGN_IN)
+    LocalSignInStore(path).keep("a", SIGN_IN)
     assert path.exists()
 
 
 def test_memory_writes_no_file(path: Path, use_keyring: Any) -> None:
     vault = Vault()
     use_keyring(vault)
-    SignIns(path, place="memory").keep("a", SIGN_IN)
+    LocalSignInStore(path, place="memory").keep("a", SIGN_IN)
     assert (path.exists(), vault.kept) == (False, {})
 
 

@@ -11,7 +11,7 @@ import pytest
 from jupyter_agentbox.core.tools import ServerState
 from jupyter_agentbox.exceptions import SignInError
 from jupyter_agentbox.mcp_client.authorization import TIME_TO_SIGN_IN
-from jupyter_agentbox.mcp_client.sign_ins import SignIns
+from jupyter_agentbox.mcp_client.sign_ins import LocalSignInStore
 from jupyter_agentbox.services.servers.sign_ins import Begun, ProviderAnswer, SignInManager
 from jupyter_agentbox.system import RandomIds
 from tests.oauth_server import query_of, running_oauth_server
@@ -19,7 +19,7 @@ from tests.remote_servers import REDIRECT, account_of, configured
 
 
 async def test_who_signs_out_has_stopped_the_server_before_its_provider_is_told(tmp_path: Path) -> None:
-    sign_ins = SignIns(tmp_path / "sign-ins.json", place="file")
+    sign_ins = LocalSignInStore(tmp_path / "sign-ins.json", place="file")
     states: list[tuple[ServerState, bool]] = []
     with running_oauth_server() as remote:
         async with configured(remote.url, tmp_path, sign_ins) as servers:
@@ -40,7 +40,7 @@ async def test_who_signs_out_has_stopped_the_server_before_its_provider_is_told(
 
 
 async def test_a_sign_in_that_nobody_finishes_in_time_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    sign_ins = SignIns(tmp_path / "sign-ins.json", place="file")
+    sign_ins = LocalSignInStore(tmp_path / "sign-ins.json", place="file")
     ended = asyncio.Event()
     with running_oauth_server() as remote:
         async with configured(remote.url, tmp_path, sign_ins) as servers:
