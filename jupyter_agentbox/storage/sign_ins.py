@@ -76,7 +76,7 @@ class SqlSignInTable:
             url,
             journal_mode=None,
             busy_timeout=busy_timeout,
-            on_connect=_make_table,
+            on_connect=make_table,
             guard=service_claim,
             must_exist=must_exist,
         )
@@ -149,7 +149,7 @@ class SqlSignInTable:
         await self._committer.aclose()
 
 
-def _make_table(connection: Connection) -> None:
+def make_table(connection: Connection) -> None:
     """Create the table if it is missing, in the caller's transaction."""
     if inspect(connection).has_table(sign_ins.name):
         return

@@ -8,7 +8,7 @@ from sqlalchemy import Connection, text
 
 from jupyter_agentbox.exceptions import StorageError
 
-from . import reports
+from . import reports, sign_ins
 from .database import Database
 from .holds import holds
 from .schema import VERSION, audit, metadata, schema
@@ -21,12 +21,13 @@ _ALL: Final = "SELECT, INSERT, UPDATE, DELETE"
 _RIGHTS: Final = {audit.name: "SELECT, INSERT", schema.name: "SELECT, UPDATE"}
 _APPROVALS: Final = ("agentbox_approvals", "SELECT, INSERT, UPDATE")
 _TENANT: Final = ("agentbox_tenant", "SELECT, INSERT")
-#: Of the Hub service: its reports lose their record, and nothing else, when they are too old.
+#: Of the Hub service: its reports lose their record, and nothing else, when they are too old; sign-ins are replaced.
 _SERVICE: Final = {
     reports.reports.name: "SELECT, INSERT, UPDATE (record)",
     reports.chains.name: "SELECT, INSERT, UPDATE",
     service.name: "SELECT, INSERT, UPDATE",
     holds.name: "SELECT, INSERT, UPDATE (released_by, released_at, release_reason)",
+    sign_ins.sign_ins.name: "SELECT, INSERT, DELETE",
 }
 
 
@@ -55,6 +56,7 @@ def upgrade(url: str, *, role: str | None = None, may_remove: bool = False) -> i
             if role is not None:
                 make_claim_table(connection)
                 reports.make_tables(connection)  # the role may be that of a Hub service
+                sign_ins.make_table(connection)
                 _grant(connection, role, may_remove=may_remove)
     finally:
         database.close()

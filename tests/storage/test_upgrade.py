@@ -18,6 +18,7 @@ from jupyter_agentbox.storage.audit_log import SqlAuditLog
 from jupyter_agentbox.storage.holds import Hold
 from jupyter_agentbox.storage.reports import SqlReportLog
 from jupyter_agentbox.storage.schema import VERSION
+from jupyter_agentbox.storage.sign_ins import SqlSignInTable
 from jupyter_agentbox.storage.upgrade import upgrade
 from jupyter_agentbox.testing import FakeClock
 from tests.samples import a_request
@@ -119,6 +120,16 @@ async def test_a_hub_service_of_that_role_takes_reports_and_holds_and_can_neithe
     ):
         assert "permission denied" in refusal(of_server(admin), statement), statement
     assert refusal(of_server(admin), "UPDATE agentbox_reports SET record = NULL") == ""  # as retention does
+
+
+async def test_a_hub_service_of_that_role_stores_replaces_and_deletes_sign_ins(admin: str) -> None:
+    upgrade(admin, role=ROLE)
+    table = SqlSignInTable(of_server(admin), clock=FakeClock())
+    for content in (b"1", b"2"):
+        assert await table.change("ada", "crm", lambda _, content=content: content) == content
+    assert await table.load("ada", "crm") == b"2"
+    assert await table.remove_all_of("ada") == 1
+    await table.aclose()
 
 
 def test_the_command_says_what_it_did_and_what_is_wrong(
