@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 from jupyterhub.services.auth import HubOAuth, HubOAuthCallbackHandler
 from tornado import web
 from tornado.httpserver import HTTPServer
-from traitlets import Bool, Float, Integer, List, TraitError, Unicode
+from traitlets import Bool, Float, Integer, List, TraitError, Unicode, validate
 from traitlets.config import Application
 
 from jupyter_agentbox.background import in_background
@@ -208,6 +208,11 @@ class HubService(Application):
 
     def _public_url_default(self) -> str:
         return os.environ.get("JUPYTERHUB_PUBLIC_URL") or os.environ.get("JUPYTERHUB_SERVICE_PREFIX", "/")
+
+    @validate("public_url")
+    def _end_with_slash(self, proposal: Any) -> str:
+        """Add the slash to which the addresses of pages are appended."""
+        return f"{str(proposal['value']).rstrip('/')}/"
 
     def run(self, argv: Sequence[str]) -> int:
         """Check the configuration and the policy, serve until a signal arrives, and return the exit code."""

@@ -23,7 +23,7 @@ from jupyter_agentbox.core.rule_checks import (
     MAX_REASON,
     MAX_TIMEOUT,
 )
-from jupyter_agentbox.hub.app import main
+from jupyter_agentbox.hub.app import HubService, main
 from jupyter_agentbox.hub.policy_file import MAX_VALID, MIN_VALID, PolicyFile, PolicyFileError, read_policy_file
 from jupyter_agentbox.mcp_client.configuration import HttpServer, StdioServer, UnusableServer
 
@@ -342,6 +342,11 @@ def test_an_address_to_which_no_provider_sends_people_back_is_noted(
     assert main([f"--policy={path}", "--check-config", f"--HubService.public_url={address}"]) == 0
     noted = capsys.readouterr().err
     assert noted == (f"note: {path}: nobody can sign in to the server `crm`, because {why}\n" if why else "")
+
+
+@pytest.mark.parametrize("address", ["https://hub.example/services/agentbox", "https://hub.example/services/agentbox/"])
+def test_the_address_that_people_open_ends_with_a_slash(address: str) -> None:
+    assert HubService(public_url=address).settings().public_url == "https://hub.example/services/agentbox/"
 
 
 def test_the_value_of_a_secret_is_in_no_note(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
