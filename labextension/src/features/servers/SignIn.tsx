@@ -29,7 +29,7 @@ export function SignIn({
   const name = label(server);
   const before = isOfHub
     ? trans.__(
-        '%1 is a server of the Hub, and wants you to sign in on this page of the Hub, in a new tab.',
+        '%1 is a server of the Hub. Sign in to it on this page of the Hub, in a new tab.',
         name
       )
     : trans.__(
