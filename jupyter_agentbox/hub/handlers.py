@@ -51,7 +51,7 @@ class Parts:
     policy : PolicyInForce
         The policy in force.
     sign_in_managers : SignInManagers
-        Users' sign-ins to central servers.
+        Sign users in to central servers, and out.
     changes : ChangeRecorder
         Records what people change.
     """

@@ -219,6 +219,20 @@ async def test_a_renewed_token_replaces_the_old_one_for_the_next_service(remote:
     assert first & set(renewed_with[:1])
 
 
+async def test_of_the_renewals_of_a_sign_in_the_second_waits_for_the_first(remote: OAuthServer, tmp_path: Path) -> None:
+    async with running_service(tmp_path, policy_with(remote), **at(tmp_path)) as service:
+        sign_ins = service.box.sign_ins
+        let_go = sign_ins.of("ada").begin_renewal(SERVER)
+        sign_ins.of("bob").begin_renewal(SERVER)()  # another user's does not wait
+        sign_ins.of("ada").begin_renewal("mail")()
+        assert sign_ins.lock_of("ada", SERVER).locked()
+        second = asyncio.create_task(asyncio.to_thread(sign_ins.of("ada").begin_renewal, SERVER))
+        let_go()
+        async with asyncio.timeout(TIMEOUT):
+            (await second)()
+        assert not sign_ins.lock_of("ada", SERVER).locked()
+
+
 @pytest.mark.parametrize("harm", ["another key", "another user's row", "another server"])
 async def test_a_sign_in_counts_only_for_its_user_server_and_key(
     remote: OAuthServer, tmp_path: Path, harm: str
