@@ -32,6 +32,9 @@ from .sign_in_managers import SignInManagers
 
 log = logging.getLogger(__name__)
 
+#: The page to which errors link by default, below the service's address, and its title.
+ALL_REQUESTS: Final = ("", "All requests")
+
 #: The key of `Parts` in the web application's settings.
 SETTINGS_KEY: Final = "agentbox_hub"
 
@@ -228,7 +231,7 @@ class PageHandler(HubServiceHandler):
     """
 
     asks_anew = False
-    back = ("", "All requests")
+    back = ALL_REQUESTS
 
     async def prepare(self) -> None:
         """Identify the person, or redirect them to the Hub's login page."""
