@@ -41,6 +41,10 @@ SETTINGS_KEY: Final = "agentbox_hub"
 _POLICY: Final = (
     "default-src 'none'; style-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'; img-src 'self'"
 )
+_OUT_OF_DATE: Final = (
+    "this page was opened before your last login or logout, so nothing changed. Open it again, and press the button"
+    " there"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -244,7 +248,15 @@ class PageHandler(HubServiceHandler):
         elif is_get:  # the Hub refuses to log in people who may not use this service
             self.redirect(self.get_login_url())
         else:
-            raise web.HTTPError(403, "your login has ended. Nothing changed. Open the page again.")
+            raise web.HTTPError(403, _OUT_OF_DATE)
+
+    def check_xsrf_cookie(self) -> None:
+        """Refuse forms of other sites, and of pages that were opened before the last login."""
+        try:
+            super().check_xsrf_cookie()
+        except web.HTTPError as error:
+            log.info("%s %s: %s", self.request.method, self.request.path, error.log_message)
+            raise web.HTTPError(403, _OUT_OF_DATE) from None
 
     def write_error(self, status_code: int, **kwargs: Any) -> None:
         """Show the error."""

@@ -21,6 +21,10 @@ log = logging.getLogger(__name__)
 #: Lifetime of the browser's cookie for a sign-in, in seconds.
 _COOKIE_AGE: Final = 600
 _LONGEST: Final = 8_000
+_NOT_LOGGED_IN: Final = (
+    "nobody is logged in at this address in this browser, so you are not signed in. Begin again from the list of"
+    " servers"
+)
 
 
 class SignInBaseHandler(PageHandler):
@@ -70,6 +74,11 @@ class SignInServersHandler(SignInBaseHandler):
 class SignInHandler(SignInBaseHandler):
     """Begins a sign-in to one server."""
 
+    async def get(self, name: str) -> None:
+        """Show the list instead, to who opens the address of the form's answer anew."""
+        self.check_server(name)
+        self.redirect(f"{self.parts.prefix}{SIGN_IN_PAGE}")
+
     async def post(self, name: str) -> None:
         """Show where the provider's page is. Only the person opens it."""
         self.check_server(name)
@@ -109,7 +118,7 @@ class SignInCallbackHandler(SignInBaseHandler):
 
     def get_login_url(self) -> str:
         """Refuse instead of a redirect to the Hub's login page, which would carry the provider's code along."""
-        raise web.HTTPError(403, "your login has ended, so you are not signed in. Begin again from the list of servers")
+        raise web.HTTPError(403, _NOT_LOGGED_IN)
 
     async def get(self, name: str) -> None:
         """Process the provider's answer, and show the outcome."""

@@ -281,7 +281,7 @@ async def test_the_answer_of_a_provider_counts_only_for_who_began_in_the_browser
         nobody = Browser(service, "ada")
         nobody.cookies.clear()
         answer = await nobody.fetch(back)
-        assert (answer.code, b"your login has ended" in answer.body) == (403, True)
+        assert (answer.code, b"nobody is logged in at this address in this browser" in answer.body) == (403, True)
         assert "Location" not in answer.headers
         # A script of a page asks for it, with all cookies.
         script = {"Sec-Fetch-Mode": "cors", "Sec-Fetch-Dest": "empty"}
@@ -296,10 +296,13 @@ async def test_nobody_begins_or_ends_a_sign_in_without_their_own_page(remote: OA
         ada = Browser(service, "ada")
         await ada.sign_in(remote, "ada")
         for path in (f"servers/{SERVER}/sign-in", f"servers/{SERVER}/sign-out"):
-            assert (await ada.fetch(path, {})).code == 403  # without `_xsrf`
+            answer = await ada.fetch(path, {})  # without `_xsrf`
+            assert (answer.code, b"opened before your last login or logout" in answer.body) == (403, True)
             code, _ = await service.post(path, "", {"Authorization": "Bearer ada"})
             assert code == 403  # a token, which code has
         assert (await ada.press("servers/nothing/sign-in")).code == 404
+        again = await ada.fetch(f"servers/{SERVER}/sign-in")  # the address of the form's answer, opened anew
+        assert (again.code, again.headers["Location"]) == (302, "/services/agentbox/servers")
         assert await ada.status() == "signed in"
 
 
