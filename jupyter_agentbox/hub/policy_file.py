@@ -49,6 +49,9 @@ _OF_USER: Final = re.compile(rf"\$\{{(?:env:)?(?:{USER_VARIABLE}|{GROUPS_VARIABL
 _WHAT: Final = "a policy"
 #: The keys of an entry for a sign-in with OAuth; the second is Cursor's.
 _SIGN_IN_KEYS: Final = ("oauth", "auth")
+_CLIENT_KEYS: Final = ("clientId", "clientSecret", "scopes", "CLIENT_ID", "CLIENT_SECRET")
+#: How to set a variable of an entry.
+_TO_SET: Final = "add it to `secrets` or to the service's environment"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,7 +139,7 @@ class PolicyFile:
             named = sorted(group for group in groups if "," not in group)  # one with a comma would be two others
             values |= {USER_VARIABLE: user, GROUPS_VARIABLE: ",".join(named)}
         of_others = frozenset((USER_VARIABLE, GROUPS_VARIABLE))
-        read = parse_configuration(self.path, self.text, values, of_others=of_others)
+        read = parse_configuration(self.path, self.text, values, of_others=of_others, to_set=_TO_SET)
         wanted = {name: one for name, one in read.servers.items() if (name in self.own_servers) == bool(user)}
         return Configuration(servers=wanted)
 
@@ -251,6 +254,7 @@ class _Reader:
             check.say(schema, "`$schema` must be a string")
         self._check_rules(node)
         self._check_auditors(node)
+        self._check_sign_ins(node)
         self._check_local(member(node, "local"))
         for name, kind in (("mcpServers", "an object of servers"), ("secrets", "an object: a variable and its file")):
             given = member(node, name)
@@ -284,6 +288,12 @@ class _Reader:
         for one in auditors.content:
             if not isinstance(one.content, str) or not 0 < len(one.content) <= MAX_PATTERN:
                 self._checker.say(one, "the name of a group must be a non-empty string")
+
+    def _check_sign_ins(self, node: Node) -> None:
+        for _, _, entry in _entries(node):
+            for key in _SIGN_IN_KEYS:
+                if (client := member(entry, key)) is not None:
+                    self._checker.check_keys(client, _CLIENT_KEYS, f"`{key}`")
 
     def _check_local(self, given: Node | None) -> None:
         check = self._checker
@@ -420,6 +430,8 @@ def _why_no_sign_in(server: StartableServer) -> str:
         return f"the server `{server.name}` has `oauth` and `headersHelper`: remove one of them"
     if not is_safe_address(server.url):
         return f"nobody can sign in to the server `{server.name}`: its `url` must begin with https"
+    if server.oauth.client_secret is not None and server.oauth.client_id is None:
+        return f"the server `{server.name}` has a `clientSecret` without a `clientId`"
     return ""
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import stat
 from collections.abc import Iterable, Mapping
@@ -12,6 +13,7 @@ from jupyter_agentbox.core.policy import Rule
 from jupyter_agentbox.core.text import did_you_mean, one_line
 from jupyter_agentbox.mcp_client.configuration import StdioServer
 from jupyter_agentbox.mcp_client.connections import program
+from jupyter_agentbox.mcp_client.servers_file import ENTRY_KEYS
 
 from .policy_file import PolicyFile
 from .sign_in_addresses import why_no_redirect
@@ -44,6 +46,7 @@ def notes_of(policy: PolicyFile, environment: Mapping[str, str], *, timeout: flo
         ),
         *(f"{path}: members of its group can change it: run `chmod g-w` on it" for path in _group_writable(policy)),
         *(f"{policy.path}: {note}" for note in _of_secrets(policy)),
+        *(f"{policy.path}: {note}" for note in _of_keys(policy)),
         *(f"{policy.path}: {note}" for note in _of_servers(policy, environment)),
         *(f"{policy.path}: {note}" for note in _of_sign_ins(policy, public_url)),
     ]
@@ -101,6 +104,14 @@ def _group_writable(policy: PolicyFile) -> Iterable[Path]:
 
 def _of_secrets(policy: PolicyFile) -> Iterable[str]:
     return (f"the file of the secret `{name}` is empty" for name, value in policy.secrets.items() if not value)
+
+
+def _of_keys(policy: PolicyFile) -> Iterable[str]:
+    """Note keys of entries that only other programs know."""
+    for name, entry in json.loads(policy.text).get("mcpServers", {}).items():
+        for key in entry:
+            if key not in ENTRY_KEYS:
+                yield f"the key `{key}` of the server `{name}` has no meaning here{did_you_mean(key, ENTRY_KEYS)}"
 
 
 def _of_servers(policy: PolicyFile, environment: Mapping[str, str]) -> Iterable[str]:

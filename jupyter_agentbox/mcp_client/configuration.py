@@ -16,7 +16,7 @@ from jupyter_agentbox.core.tools import ConfigurationProblem
 
 from . import jsonc
 from .env_file import parse_env_file
-from .variables import Expander, UnsetVariableError
+from .variables import TO_SET, Expander, UnsetVariableError
 
 #: Top-level keys for servers: the common one, and VS Code's.
 SERVER_KEYS: Final = ("mcpServers", "servers")
@@ -197,6 +197,7 @@ def parse_configuration(
     *,
     withheld: Withheld = lambda name, entry: None,  # noqa: ARG005  # called by these names
     of_others: frozenset[str] = frozenset(),
+    to_set: str = TO_SET,
 ) -> Configuration:
     """Parse the text of a file.
 
@@ -213,6 +214,8 @@ def parse_configuration(
         malformed.
     of_others : frozenset of str
         The variables whose values other people choose: in a URL, these are escaped.
+    to_set : str
+        How to set a variable, for messages.
     """
     try:
         value = jsonc.parse(text)
@@ -239,7 +242,7 @@ def parse_configuration(
         return Configuration(problems=(ConfigurationProblem(path=str(path), message=message, line=1, column=1),))
 
     def read(name: str, entry: JsonValue) -> ServerConfiguration:
-        expander = Expander(environment, of_others=of_others)
+        expander = Expander(environment, of_others=of_others, to_set=to_set)
         return withheld(name, entry) or _read_entry(name, entry, path.parent, expander)
 
     return _read_servers(path, text, entries, read)

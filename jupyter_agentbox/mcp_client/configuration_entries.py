@@ -161,8 +161,8 @@ _Client = Annotated[OAuthEntry, BeforeValidator(_client)]
 class HttpEntry(Entry):
     """A server reached over streamable HTTP."""
 
-    oauth: _Client = Field(OAuthEntry(), description="an object")
-    auth: _Client = Field(OAuthEntry(), description="an object")
+    oauth: _Client = Field(OAuthEntry(), description="an object, true or false")
+    auth: _Client = Field(OAuthEntry(), description="an object, true or false")
     url: Annotated[str, AfterValidator(_expanded_url), AfterValidator(_endpoint)] = Field(
         "", description="a string", validate_default=True
     )

@@ -9,6 +9,9 @@ from urllib.parse import quote
 
 from .secret_names import is_secret
 
+#: How to set a variable, for messages.
+TO_SET: Final = "set it for the Jupyter server and restart that"
+
 _VARIABLE: Final = re.compile(r"\$\{([^{}]*)\}")
 _REFERENCE: Final = re.compile(r"(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-(.*))?", re.DOTALL)
 
@@ -32,11 +35,16 @@ class Expander:
         The source of values.
     of_others : frozenset of str
         The variables whose values other people choose, such as the name of a user: in a URL, these are escaped.
+    to_set : str
+        How to set a variable, for messages.
     """
 
-    def __init__(self, environment: Mapping[str, str], *, of_others: frozenset[str] = frozenset()) -> None:
+    def __init__(
+        self, environment: Mapping[str, str], *, of_others: frozenset[str] = frozenset(), to_set: str = TO_SET
+    ) -> None:
         self._environment = environment
         self._of_others = of_others
+        self._to_set = to_set
         self.secrets: set[str] = set()
 
     def expand(self, text: str) -> str:
@@ -77,8 +85,8 @@ class Expander:
             return default
         if value is None:
             raise UnsetVariableError(
-                f"the environment variable `{name}` is not set: set it for the Jupyter server and restart that,"
-                f" or write a default, `${{{name}:-value}}`"
+                f"the environment variable `{name}` is not set: {self._to_set}, or write a default,"
+                f" `${{{name}:-value}}`"
             )
         if is_secret(name):
             self.secrets.add(value)

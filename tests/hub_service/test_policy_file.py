@@ -325,6 +325,32 @@ def test_a_server_to_which_nobody_can_sign_in_is_an_error(tmp_path: Path, entry:
 
 
 @pytest.mark.parametrize(
+    ("oauth", "says"),
+    [
+        ({"clientID": "agentbox"}, "1:82: unknown key `clientID`: did you mean `clientId`?"),
+        ({"clientId": "agentbox", "scope": ["read"]}, "1:106: unknown key `scope`: did you mean `scopes`?"),
+        ({"clientSecret": "s3cret"}, "the server `crm` has a `clientSecret` without a `clientId`"),
+        ({"clientId": "${CRM_ID}"}, "`CRM_ID` is not set: add it to `secrets` or to the service's environment, or"),
+        ("true", '"oauth" must be an object, true or false'),
+    ],
+)
+def test_a_mistake_in_the_settings_of_a_sign_in_is_an_error(tmp_path: Path, oauth: Any, says: str) -> None:
+    servers = {"crm": {"url": "https://crm.example/mcp", "oauth": oauth}}
+    (problem,) = problems(tmp_path, {"rules": [], "mcpServers": servers})
+    assert says in problem
+    assert "s3cret" not in problem
+
+
+def test_a_key_of_an_entry_that_has_no_meaning_is_noted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "policy.json"
+    servers = {"crm": {"url": "https://crm.example/mcp", "oAuth": True, "timeout": 60}}
+    path.write_text(json.dumps({"rules": [], "mcpServers": servers}))
+    assert main([f"--policy={path}", "--check-config"]) == 0
+    noted = "the key `oAuth` of the server `crm` has no meaning here. Did you mean `oauth`?"
+    assert capsys.readouterr().err == f"note: {path}: {noted}\n"
+
+
+@pytest.mark.parametrize(
     ("address", "why"),
     [
         ("https://hub.example/services/agentbox/", ""),
