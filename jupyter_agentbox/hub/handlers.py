@@ -145,15 +145,22 @@ class HubServiceHandler(HubOAuthenticated, web.RequestHandler):  # type: ignore[
         return None if not token else await caller_by_token(hub_auth, token, use_cache=use_cache)
 
     def log_exception(self, typ: Any, value: Any, tb: Any) -> None:
-        """Log an `AgentBoxError` in one line: it is an answer, not a defect."""
+        """Log an `AgentBoxError` in one line: it is an answer, not a defect.
+
+        Tornado would log the query, too, in which a provider sends the code of a sign-in.
+        """
+        what = f"{self.request.method} {self.request.path}"
         if isinstance(value, AgentBoxError):
             level = logging.WARNING if isinstance(value, StorageError) else logging.INFO
             said = str(value) if isinstance(value, StorageError) else value.code
             caller = getattr(self, "caller", None)
             who = "nobody" if caller is None else caller.name
-            log.log(level, "%s %s by %s: %s", self.request.method, self.request.path, one_line(who), said)
+            log.log(level, "%s by %s: %s", what, one_line(who), said)
+        elif isinstance(value, web.HTTPError):
+            said = value.log_message or value.reason or ""
+            log.warning("%s: %d %s", what, value.status_code, one_line(said % value.args if value.args else said))
         else:
-            super().log_exception(typ, value, tb)
+            log.error("%s failed", what, exc_info=(typ, value, tb))
 
 
 class JsonHandler(HubServiceHandler):

@@ -95,5 +95,8 @@ def _keys_in(path: Path) -> list[Fernet]:
     except ValueError:
         keys = []
     if not keys:
-        raise ValueError(f"`{path}` does not contain keys, each of 32 bytes in URL-safe base64 on a line of its own")
+        raise ValueError(
+            f"`{path}` does not contain keys, each of 32 bytes in URL-safe base64 on a line of its own: restore the file,"
+            " or delete it if users are to sign in again"
+        )
     return keys

@@ -22,8 +22,8 @@ log = logging.getLogger(__name__)
 _COOKIE_AGE: Final = 600
 _LONGEST: Final = 8_000
 _NOT_LOGGED_IN: Final = (
-    "nobody is logged in at this address in this browser, so you are not signed in. Begin again from the list of"
-    " servers"
+    "you are not signed in, because this browser is not logged in here: your login has ended, the service was"
+    " restarted, or you began at another address. Begin again from the list of servers"
 )
 
 

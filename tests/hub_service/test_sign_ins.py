@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import re
 import sqlite3
 import sys
@@ -22,7 +23,7 @@ from jupyter_agentbox.core.tools import ServerState
 from jupyter_agentbox.exceptions import SignInRequiredError, ToolServerError
 from jupyter_agentbox.hub.app import main
 from jupyter_agentbox.hub.sign_in_keys import SignInKeys
-from tests.oauth_server import OAuthServer, running_oauth_server
+from tests.oauth_server import OAuthServer, query_of, running_oauth_server
 
 from .service import TIMEOUT, USERS, Service, running_service
 
@@ -281,7 +282,7 @@ async def test_the_answer_of_a_provider_counts_only_for_who_began_in_the_browser
         nobody = Browser(service, "ada")
         nobody.cookies.clear()
         answer = await nobody.fetch(back)
-        assert (answer.code, b"nobody is logged in at this address in this browser" in answer.body) == (403, True)
+        assert (answer.code, b"this browser is not logged in here" in answer.body) == (403, True)
         assert "Location" not in answer.headers
         # A script of a page asks for it, with all cookies.
         script = {"Sec-Fetch-Mode": "cors", "Sec-Fetch-Dest": "empty"}
@@ -304,6 +305,28 @@ async def test_nobody_begins_or_ends_a_sign_in_without_their_own_page(remote: OA
         again = await ada.fetch(f"servers/{SERVER}/sign-in")  # the address of the form's answer, opened anew
         assert (again.code, again.headers["Location"]) == (302, "/services/agentbox/servers")
         assert await ada.status() == "signed in"
+
+
+async def test_no_log_has_the_code_of_a_sign_in(
+    remote: OAuthServer, tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    async with running_service(tmp_path, policy_with(remote), **at(tmp_path)) as service:
+        ada, nobody = Browser(service, "ada"), Browser(service, "ada")
+        nobody.cookies.clear()
+        back = await asyncio.to_thread(remote.grant, await ada.begin(), "ada")
+        assert (await nobody.fetch(back)).code == 403
+        assert (await Browser(service, "bob").fetch(back)).code == 403
+        assert (await ada.fetch(back, **{"Sec-Fetch-Mode": "cors", "Sec-Fetch-Dest": "empty"})).code == 403
+        with monkeypatch.context() as broken:
+            broken.setattr(service.box.sign_ins, "of", None)
+            assert (await ada.fetch(back)).code == 500
+        assert (await ada.fetch(back)).code == 200
+    code = query_of(back)["code"]
+    ours = [record for record in caplog.records if record.name.startswith(("jupyter_agentbox", "tornado"))]
+    told = "\n".join(map(logging.Formatter().format, ours))
+    assert "sign-in/callback/crm: 403 you are not signed in" in told
+    assert code not in told
 
 
 async def test_a_refusal_at_the_provider_is_shown_and_keeps_nothing(remote: OAuthServer, tmp_path: Path) -> None:
