@@ -28,7 +28,8 @@ SCRIPT = OUTPUTS["javascript"]
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     if PYTHON is None:
         pytest.skip("`make test-versions` installs jupyter-collaboration, which takes half a minute")
-    with running_lab(tmp_path_factory.mktemp("shared"), python=PYTHON) as lab:
+    root = tmp_path_factory.mktemp("shared")
+    with running_lab(root, f"--SQLiteYStore.db_path={root}/ystore.db", python=PYTHON) as lab:
         yield lab
 
 
