@@ -96,7 +96,7 @@ def _keys_in(path: Path) -> list[Fernet]:
         keys = []
     if not keys:
         raise ValueError(
-            f"`{path}` does not contain keys, each of 32 bytes in URL-safe base64 on a line of its own: restore the file,"
-            " or delete it if users are to sign in again"
+            f"`{path}` does not contain keys, each of 32 bytes in URL-safe base64 on a line of its own: restore the"
+            " file, or delete it if users are to sign in again"
         )
     return keys
