@@ -319,7 +319,7 @@ async def test_no_log_has_the_code_of_a_sign_in(
         assert (await Browser(service, "bob").fetch(back)).code == 403
         assert (await ada.fetch(back, **{"Sec-Fetch-Mode": "cors", "Sec-Fetch-Dest": "empty"})).code == 403
         with monkeypatch.context() as broken:
-            broken.setattr(service.box.sign_ins, "of", None)
+            broken.setattr(service.box.sign_in_managers, "of", None)
             assert (await ada.fetch(back)).code == 500
         assert (await ada.fetch(back)).code == 200
     code = query_of(back)["code"]
