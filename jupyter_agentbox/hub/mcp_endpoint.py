@@ -297,7 +297,7 @@ class McpHandler(HubServiceHandler):
     def _sign_in_first(self, error: SignInRequiredError) -> Mapping[str, Any]:
         """Return MCP's error that names a page for the person: here, the one on which users sign in."""
         message, page = error.advice or str(error), f"{self._public_url}{SIGN_IN_PAGE}"
-        asked = {"mode": "url", "elicitationId": SIGN_IN_PAGE, "url": page, "message": message}
+        asked = {"mode": "url", "elicitationId": secrets.token_urlsafe(16), "url": page, "message": message}
         return {"code": URL_ELICITATION_REQUIRED, "message": message, "data": {"elicitations": [asked]}}
 
     def _finish_result(self, id: object, result: Mapping[str, Any]) -> None:

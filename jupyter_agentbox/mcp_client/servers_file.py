@@ -208,9 +208,10 @@ def problem_of(path: Path, name: str, configuration: JsonObject) -> str:
 
 
 def starts(configuration: Mapping[str, JsonValue]) -> str:
-    """Return a server's shell command line, or its address."""
+    """Return a server's shell command line, or its address and the command line of the program for its headers."""
     if transport_of(dict(configuration)) == "http":
-        return str(configuration.get("url", ""))
+        helper = configuration.get("headersHelper")
+        return str(configuration.get("url", "")) + (f", with headers from: {helper}" if helper else "")
     args = configuration.get("args")
     return shlex.join([str(configuration.get("command", "")), *map(str, args if isinstance(args, list) else [])])
 
