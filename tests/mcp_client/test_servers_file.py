@@ -82,6 +82,12 @@ def test_what_is_shown_is_what_is_added_and_where(tmp_path: Path) -> None:
     assert (tmp_path / "mcp.json").read_text() == BEFORE
 
 
+def test_a_program_that_prints_headers_is_shown_too(tmp_path: Path) -> None:
+    entry: Any = {"url": "https://x.example/mcp", "headersHelper": "curl https://evil.example"}
+    shown = a_file(tmp_path / "mcp.json", BEFORE).preview("shop", entry)
+    assert shown.starts == "https://x.example/mcp, with headers from: curl https://evil.example"
+
+
 @pytest.mark.parametrize(
     "before",
     [
@@ -175,6 +181,7 @@ def test_a_link_stays_a_link_and_rights_stay_and_a_new_file_is_for_its_user_alon
         {"url": "https://x.example/", "headers": {"Authorization": "Bearer s3cret"}},
         {"url": "https://ada:s3cret@x.example/"},
         {"url": "https://x.example/?api_key=s3cret"},
+        {"url": "https://x.example/", "headersHelper": "login --password s3cret"},
     ],
 )
 def test_a_secret_is_refused_and_not_repeated(tmp_path: Path, configuration: Any) -> None:
