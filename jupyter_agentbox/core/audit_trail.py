@@ -16,7 +16,7 @@ from itertools import islice
 from typing import Final
 
 from .approval_json import outcome_to_json
-from .approvals import ApprovalRequest, Decision, Status
+from .approvals import ApprovalRequest, Decision, OutcomeState, Status
 from .audit import GENESIS
 from .calls import LONG, JsonObject, JsonValue, Omission, canonical_json, is_long
 from .redaction import Redaction
@@ -185,11 +185,21 @@ def _hash(record: Mapping[str, JsonValue]) -> str:
     return hashlib.sha256(canonical_json(dict(record)).encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def event_of(request: ApprovalRequest, before: Status) -> AuditEvent:
-    """Return the event for a request whose previous status is given."""
+def first_event_of(request: ApprovalRequest) -> AuditEvent:
+    """Return the event for a new request. One that is approved and has ended represents a change that was made."""
+    if request.status is Status.PENDING:
+        return AuditEvent.ASKED
+    is_change = request.status is Status.APPROVED and not request.is_open
+    return AuditEvent.CONFIGURED if is_change else AuditEvent.DECIDED
+
+
+def event_of(request: ApprovalRequest, before: Status, outcome: OutcomeState | None) -> AuditEvent:
+    """Return the event for a request whose previous status and outcome state are given."""
     if request.status is Status.PENDING:
         return AuditEvent.CHANGED
     if before is Status.PENDING and request.status in (Status.APPROVED, Status.REJECTED):
+        return AuditEvent.DECIDED
+    if outcome is None and request.outcome_state is OutcomeState.RUNNING:
         return AuditEvent.DECIDED
     return AuditEvent.ANSWERED if request.is_open else AuditEvent.ENDED
 

@@ -18,6 +18,7 @@ from jupyter_agentbox.core.audit_trail import (
     TrailEnd,
     check_trail,
     event_of,
+    first_event_of,
     record_time,
     request_fields,
 )
@@ -114,11 +115,15 @@ def test_the_event_is_told_by_how_the_request_stood_before() -> None:
     allowed = waiting.decide(a_decision(waiting)).with_outcome(Outcome(state=OutcomeState.RUNNING))
     done = allowed.with_outcome(Outcome(state=OutcomeState.SUCCEEDED))
     rejected = waiting.decide(a_decision(waiting, Answer.REJECT_ONCE))
-    assert event_of(waiting.extend(NOON, by="ada"), Status.PENDING) is AuditEvent.CHANGED
-    assert event_of(allowed, Status.PENDING) is event_of(rejected, Status.PENDING) is AuditEvent.DECIDED
-    assert event_of(allowed, Status.APPROVED) is AuditEvent.ANSWERED
-    assert event_of(done, Status.APPROVED) is AuditEvent.ENDED
-    assert event_of(waiting.lapse(Lapse.TIMED_OUT), Status.PENDING) is AuditEvent.ENDED
+    running = OutcomeState.RUNNING
+    assert event_of(waiting.extend(NOON, by="ada"), Status.PENDING, None) is AuditEvent.CHANGED
+    assert event_of(allowed, Status.PENDING, None) is event_of(rejected, Status.PENDING, None) is AuditEvent.DECIDED
+    assert event_of(allowed, Status.APPROVED, None) is AuditEvent.DECIDED
+    assert event_of(allowed, Status.APPROVED, running) is AuditEvent.ANSWERED
+    assert event_of(done, Status.APPROVED, running) is AuditEvent.ENDED
+    assert event_of(waiting.lapse(Lapse.TIMED_OUT), Status.PENDING, None) is AuditEvent.ENDED
+    firsts = [first_event_of(request) for request in (waiting, allowed, rejected, done)]
+    assert firsts == [AuditEvent.ASKED, AuditEvent.DECIDED, AuditEvent.DECIDED, AuditEvent.CONFIGURED]
 
 
 @pytest.mark.parametrize("arguments", [ArgumentsKept.REDACTED, ArgumentsKept.DIGEST])

@@ -5,35 +5,17 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from enum import Enum
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Protocol
 
 from jupyter_agentbox.background import in_background, in_thread
 from jupyter_agentbox.core.ports import AuditSink
-from jupyter_agentbox.exceptions import RecordsRejectedError
+
+from .senders import BATCH, DeliveryResult, Handed, Sender, batch_of
 
 log = logging.getLogger(__name__)
-
-#: Approximate batch size, in bytes.
-_BATCH: Final = 256_000
-#: Maximum delay between two attempts, as a multiple of the first.
-_LONGEST: Final = 60
-#: How often the sink must refuse a record sent on its own before it is set aside.
-_REFUSALS: Final = 5
-
-
-class DeliveryResult(str, Enum):
-    """What became of a record."""
-
-    DELIVERED = "delivered"
-    REJECTED = "rejected"
-    """Refused by the sink, and saved to a separate file."""
-
-    LOST = "lost"
-    """Not accepted by this server's disk."""
 
 
 class Waiting(Protocol):
@@ -119,13 +101,11 @@ class Delivery:
         count: Callable[[DeliveryResult, int], None] = lambda _result, _records: None,
     ) -> None:
         self.name = sink.name
-        self._sink = sink
+        self._sender = Sender(sink, pause=pause, count=count)
         self._waiting = waiting
         self._left_behind = left_behind
-        self._pause = pause
         self._count = count
         self._last: Receipt | None = None
-        self._is_down = False
         self._fresh: list[Receipt] = []
         self._kept: deque[Receipt] = deque()
         self._has_fresh = asyncio.Event()
@@ -183,7 +163,7 @@ class Delivery:
             await self._has_kept.wait()
             self._has_kept.clear()
             while self._kept:
-                handed = await self._hand_over(_batch(self._kept), self._waiting)
+                handed = await self._hand_over(batch_of(receipt.line for receipt in self._kept), self._waiting)
                 try:
                     await in_thread(self._waiting.sent, handed.lines)
                 except OSError as error:  # accepted, but the next server may send them again
@@ -199,7 +179,7 @@ class Delivery:
         spools = self._left_behind()
         while (left := await in_thread(next, spools, None)) is not None:  # one open at a time: there may be many
             try:
-                while lines := await in_thread(left.read, _BATCH):
+                while lines := await in_thread(left.read, BATCH):
                     await in_thread(left.sent, (await self._hand_over(lines, left)).lines)
             except OSError as error:
                 log.error("records of the audit that were left for %s cannot be read: %s", self.name, error)
@@ -208,69 +188,8 @@ class Delivery:
             finally:
                 left.close()
 
-    async def _hand_over(self, lines: Sequence[bytes], waiting: Waiting) -> _Handed:
-        """Deliver records, however long that takes; return those at the front that are finished.
+    async def _hand_over(self, lines: Sequence[bytes], waiting: Waiting) -> Handed:
+        async def set_aside(line: bytes, _: Exception) -> Path:
+            return await in_thread(waiting.set_aside, line)
 
-        A record that is refused repeatedly, even on its own, is set aside, so that those behind it can proceed.
-        """
-        pause, refusals = self._pause, 0
-        while (error := await self._attempt(lines)) is not None:
-            is_refused = isinstance(error, RecordsRejectedError)
-            refusals = refusals + 1 if is_refused and len(lines) == 1 else 0
-            if refusals >= _REFUSALS and await self._is_set_aside(lines[0], waiting, error):
-                return _Handed(lines, refusal=OSError(f"{self.name} refused it: {error}"))
-            if not is_refused or len(lines) == 1:
-                await asyncio.sleep(pause)
-                pause = min(2 * pause, _LONGEST * self._pause)
-            lines = lines[: max(1, len(lines) // 2)]  # a sink may accept fewer at once
-        self._count(DeliveryResult.DELIVERED, len(lines))
-        return _Handed(lines)
-
-    async def _is_set_aside(self, line: bytes, waiting: Waiting, error: Exception) -> bool:
-        try:
-            file = await in_thread(waiting.set_aside, line)
-        except OSError as problem:  # not dropped: nothing is delivered until somebody frees space
-            log.error("a record of the audit that %s refuses cannot be set aside: %s", self.name, problem)
-            return False
-        log.error(
-            "%s refuses a record of the audit (%s). It is now in `%s`: see what is wrong with it, and hand it in by"
-            " hand. Those behind it go on",
-            *(self.name, error, file),
-        )
-        self._count(DeliveryResult.REJECTED, 1)
-        return True
-
-    async def _attempt(self, lines: Sequence[bytes]) -> Exception | None:
-        """Send records; return the error if they were not accepted."""
-        try:
-            await self._sink.send(lines)
-        except Exception as error:  # noqa: BLE001  # whatever it is: an end of this task would be the end of the trail
-            if not self._is_down:
-                what = error if isinstance(error, OSError) else f"{type(error).__name__}: {error}"
-                log.warning("%s does not take records of the audit: %s", self.name, what)
-            self._is_down = True
-            return error
-        if self._is_down:
-            log.warning("%s takes records of the audit again", self.name)
-        self._is_down = False
-        return None
-
-
-@dataclass(frozen=True, slots=True)
-class _Handed:
-    """Finished records, and why the sink refused them, if it did."""
-
-    lines: Sequence[bytes]
-    refusal: OSError | None = None
-
-
-def _batch(receipts: Iterable[Receipt]) -> list[bytes]:
-    """Return the first records, up to about the batch size but at least one."""
-    lines: list[bytes] = []
-    size = 0
-    for receipt in receipts:
-        size += len(receipt.line) + 1
-        if lines and size > _BATCH:
-            break
-        lines.append(receipt.line)
-    return lines
+        return await self._sender.hand_over(lines, set_aside)

@@ -6,7 +6,7 @@ from typing import Final
 
 from prometheus_client import Counter
 
-from .deliveries import DeliveryResult
+from .senders import DeliveryResult
 
 _RECORDS: Final = Counter("agentbox_audit_records", "Records for places outside, by what became of them.", ["result"])
 

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Final, Protocol
+from typing import Protocol
 
 from jupyter_agentbox.core.approvals import ApprovalRequest, OutcomeState, Status
-from jupyter_agentbox.core.audit_trail import AuditEvent, event_of
+from jupyter_agentbox.core.audit_trail import AuditEvent, event_of, first_event_of
 from jupyter_agentbox.core.grant_uses import Void
 from jupyter_agentbox.core.grants import Grant
 from jupyter_agentbox.core.ports import ApprovalPage, ApprovalQuery, ApprovalStore, GrantStore
 
 from .trail import AuditTrail
-
-#: The event of a new request; one that is approved and has ended represents a change that was made.
-_FIRST_EVENTS: Final = {Status.PENDING: AuditEvent.ASKED, Status.APPROVED: AuditEvent.CONFIGURED}
 
 
 class RequestStore(ApprovalStore, GrantStore, Protocol):
@@ -59,8 +56,7 @@ class RecordedStore:
         """
         if request.status is Status.APPROVED and request.is_open:
             return await self._let_run(request, lambda: self._store.add(request))
-        event = _FIRST_EVENTS.get(request.status, AuditEvent.DECIDED)
-        return await self._write_and_note(event, request, lambda: self._store.add(request))
+        return await self._write_and_note(first_event_of(request), request, lambda: self._store.add(request))
 
     async def replace_if(
         self, request: ApprovalRequest, *, status: Status, outcome: OutcomeState | None, grant: Grant | None = None
@@ -77,10 +73,10 @@ class RecordedStore:
         async def write() -> bool:
             return await self._store.replace_if(request, status=status, outcome=outcome, grant=grant)
 
-        is_approved = status is Status.PENDING and request.status is Status.APPROVED
-        if is_approved or (outcome is None and request.outcome_state is OutcomeState.RUNNING):
+        event = event_of(request, status, outcome)
+        if event is AuditEvent.DECIDED and request.status is Status.APPROVED:
             return await self._let_run(request, write)
-        return await self._write_and_note(event_of(request, status), request, write)
+        return await self._write_and_note(event, request, write)
 
     async def _let_run(self, request: ApprovalRequest, write: Callable[[], Awaitable[bool]]) -> bool:
         trail = self._trail_for_running()

@@ -10,7 +10,8 @@ import pytest
 
 from jupyter_agentbox.audit_sinks.spool import Spool
 from jupyter_agentbox.exceptions import RecordsRejectedError
-from jupyter_agentbox.services.audit.deliveries import Delivery, DeliveryResult
+from jupyter_agentbox.services.audit.deliveries import Delivery
+from jupyter_agentbox.services.audit.senders import DeliveryResult
 
 
 class Place:
