@@ -24,7 +24,7 @@ class FileSink:
 
     def __init__(self, path: str) -> None:
         self._path = Path(path)
-        self._is_torn = False
+        self._is_torn: bool | None = None
         self.name = f"the file `{path}`"
 
     async def send(self, lines: Sequence[bytes]) -> None:
@@ -32,9 +32,12 @@ class FileSink:
         await in_thread(self._add, b"".join(line + b"\n" for line in lines))
 
     def _add(self, data: bytes) -> None:
+        if self._is_torn is None:
+            self._is_torn = _has_partial_line(self._path)
         descriptor = os.open(self._path, _ADD, 0o600)
         try:
-            # After a full disk, the file may end with a partial record; the next one starts on a new line.
+            # After a full disk, or the sudden end of the process before this one, the file may end with a partial
+            # record; the next one starts on a new line.
             _write(descriptor, b"\n" + data if self._is_torn else data)
             self._is_torn = False
         except OSError:
@@ -52,6 +55,21 @@ class StandardOutputSink:
     async def send(self, lines: Sequence[bytes]) -> None:
         """Write records."""
         await in_thread(_write, 1, b"".join(line + b"\n" for line in lines))
+
+
+def _has_partial_line(path: Path) -> bool:
+    """Whether a file does not end with the end of a line, or does not say."""
+    try:
+        with path.open("rb") as file:
+            size = file.seek(0, os.SEEK_END)
+            if not size:
+                return False
+            file.seek(-1, os.SEEK_END)
+            return file.read(1) != b"\n"
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True  # it may be for writing only; an empty line does no harm
 
 
 def _write(descriptor: int, data: bytes) -> None:

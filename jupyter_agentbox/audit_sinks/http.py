@@ -108,12 +108,18 @@ class OtlpSink(HttpSink):
     ----------
     url, token_file
         As for `HttpSink`; the path is usually ``/v1/logs``.
+    service : str
+        The resource's ``service.name``.
     """
+
+    def __init__(self, url: str, *, token_file: str = "", service: str = "jupyter-agentbox") -> None:
+        super().__init__(url, token_file=token_file)
+        self._service = service
 
     async def send(self, lines: Sequence[bytes]) -> None:
         """Send records; return when the receiver has accepted all of them."""
         now = datetime.now(UTC)
-        body = export_request([read_log_record(line, observed_at=now) for line in lines], service="jupyter-agentbox")
+        body = export_request([read_log_record(line, observed_at=now) for line in lines], service=self._service)
         answer = await self._post(json.dumps(body).encode(), "application/json")
         rejected = _rejected(answer.body)
         if rejected:

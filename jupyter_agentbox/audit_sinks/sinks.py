@@ -19,7 +19,14 @@ _KINDS: Final = (
 )
 
 
-def sink_of(address: str, *, names: Mapping[str, str], token_file: str = "", hub_token: str = "") -> AuditSink:
+def sink_of(
+    address: str,
+    *,
+    names: Mapping[str, str],
+    token_file: str = "",
+    hub_token: str = "",
+    service: str = "jupyter-agentbox",
+) -> AuditSink:
     """Return the sink for an address, without opening it.
 
     Parameters
@@ -32,6 +39,8 @@ def sink_of(address: str, *, names: Mapping[str, str], token_file: str = "", hub
         File with the bearer token for HTTP addresses; empty for none.
     hub_token : str
         This server's own JupyterHub token, for the Hub service; empty for none.
+    service : str
+        The sender's name, for syslog and OpenTelemetry.
 
     Raises
     ------
@@ -47,16 +56,16 @@ def sink_of(address: str, *, names: Mapping[str, str], token_file: str = "", hub
         case "file", "" if parts.path and not parts.netloc:
             return FileSink(address.removeprefix("file://"))
         case "syslog", "" if parts.path and not parts.netloc:
-            return SyslogSink(path=parts.path)
+            return SyslogSink(path=parts.path, service=service)
         case "syslog", ("" | "tcp" | "tls") if parts.hostname:
             port = parts.port or {"": 514, "tcp": 601, "tls": 6514}[inner]
-            return SyslogSink(host=parts.hostname, port=port, transport=inner or "udp")
+            return SyslogSink(host=parts.hostname, port=port, transport=inner or "udp", service=service)
         case (("http" | "https"), "") if parts.hostname:
             return HttpSink(address, token_file=token_file)
         case "agentbox", ("http" | "https") if parts.hostname:
             return HubServiceSink(address.partition("+")[2], token=hub_token)
         case "otlp", ("http" | "https") if parts.hostname:
-            return OtlpSink(address.partition("+")[2], token_file=token_file)
+            return OtlpSink(address.partition("+")[2], token_file=token_file, service=service)
     raise ValueError(f"`{address}` is not the address of an audit sink. Supported are {_KINDS}")
 
 

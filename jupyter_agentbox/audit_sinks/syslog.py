@@ -17,12 +17,16 @@ from jupyter_agentbox.exceptions import RecordsRejectedError
 _PRIORITY: Final = 13 * 8 + 6
 #: Maximum time that sending may take, in seconds.
 _PATIENCE: Final = 10.0
+#: How long to wait for a receiver to close the connection, in seconds.
+_FAREWELL: Final = 2.0
 
 
 class SyslogSink:
     """An `AuditSink` that sends to a syslog receiver.
 
-    Only a local socket confirms that a record arrived; when a connection breaks, the last records may be lost.
+    Only a local socket confirms that a record arrived. Over TCP and TLS, records count as sent once the receiver has
+    closed the connection in order, which shows that it has read them; one that keeps it open is trusted. Datagrams can
+    be lost.
 
     Parameters
     ----------
@@ -32,17 +36,28 @@ class SyslogSink:
         The receiver's address.
     transport : str
         ``udp``, ``tcp`` or ``tls``.
+    service : str
+        The sender's name in messages.
     """
 
-    def __init__(self, *, path: str = "", host: str = "", port: int = 0, transport: str = "udp") -> None:
+    def __init__(
+        self,
+        *,
+        path: str = "",
+        host: str = "",
+        port: int = 0,
+        transport: str = "udp",
+        service: str = "jupyter-agentbox",
+    ) -> None:
         self._path = path
+        self._service = service
         self._address = (host, port)
         self._transport = transport
         self.name = f"syslog at `{path}`" if path else f"syslog at `{host}:{port}` ({transport})"
 
     async def send(self, lines: Sequence[bytes]) -> None:
         """Send records, one message each."""
-        await in_thread(self._send, [_message(line) for line in lines])
+        await in_thread(self._send, [_message(line, self._service) for line in lines])
 
     def _send(self, messages: Sequence[bytes]) -> None:
         with self._connect() as connection:
@@ -56,6 +71,8 @@ class SyslogSink:
                             f"{len(message):,} bytes are too many for the syslog receiver"
                         ) from error
                     raise
+            if is_stream:
+                _finish(connection)
 
     def _connect(self) -> socket.socket:
         if self._path:
@@ -83,7 +100,43 @@ def _connected(made: socket.socket, address: object) -> socket.socket:
     return made
 
 
-def _message(line: bytes) -> bytes:
+def _finish(connection: socket.socket) -> None:
+    """End a connection, and wait until the receiver ends it, too.
+
+    Raises
+    ------
+    OSError
+        The receiver broke off, so it may not have read everything.
+    """
+    try:
+        _check_is_open(connection)
+        if isinstance(connection, ssl.SSLSocket):
+            connection.settimeout(_FAREWELL)
+            connection.unwrap()
+            return
+        connection.shutdown(socket.SHUT_WR)
+        connection.settimeout(_FAREWELL)
+        while connection.recv(4096):
+            pass  # receivers have nothing to say
+    except (TimeoutError, ssl.SSLError):
+        return  # it keeps the connection open, or does not end TLS properly
+
+
+def _check_is_open(connection: socket.socket) -> None:
+    """Raise `OSError` if the receiver has already closed the connection: it cannot have read the rest."""
+    if isinstance(connection, ssl.SSLSocket):
+        return
+    connection.setblocking(False)
+    try:
+        has_closed = connection.recv(1, socket.MSG_PEEK) == b""
+    except BlockingIOError:
+        has_closed = False
+    connection.settimeout(_PATIENCE)
+    if has_closed:
+        raise OSError("it closed the connection before it had all records")
+
+
+def _message(line: bytes, service: str) -> bytes:
     now = datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
-    head = f"<{_PRIORITY}>1 {now} {socket.gethostname() or '-'} jupyter-agentbox {os.getpid()} audit - "
+    head = f"<{_PRIORITY}>1 {now} {socket.gethostname() or '-'} {service} {os.getpid()} audit - "
     return head.encode("ascii", "replace") + line

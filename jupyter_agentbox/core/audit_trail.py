@@ -204,6 +204,12 @@ def event_of(request: ApprovalRequest, before: Status, outcome: OutcomeState | N
     return AuditEvent.ANSWERED if request.is_open else AuditEvent.ENDED
 
 
+def has_long_arguments(request: ApprovalRequest) -> bool:
+    """Whether `request_fields` takes long."""
+    edited = None if request.decision is None else request.decision.arguments
+    return is_long(request.call.arguments) or (edited is not None and is_long(edited))
+
+
 def request_fields(request: ApprovalRequest, arguments: ArgumentsKept, redaction: Redaction) -> JsonObject:
     """Return a record's fields for a request.
 

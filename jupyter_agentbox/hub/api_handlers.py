@@ -137,8 +137,10 @@ class MetricsHandler(JsonHandler):
     async def get(self) -> None:
         """Send them to anyone who may use this service."""
         missing = await self.parts.reports.missing()
+        forwarder = self.parts.forwarder
+        sinks = () if forwarder is None else await forwarder.states()
         self.set_header("Content-Type", CONTENT_TYPE_LATEST)
-        self.finish(self.parts.metrics.text(missing_records=missing, policy=self.parts.policy.to_json()))
+        self.finish(self.parts.metrics.text(missing_records=missing, policy=self.parts.policy.to_json(), sinks=sinks))
 
 
 class LiveHandler(HubServiceHandler):
@@ -160,8 +162,9 @@ class ReadyHandler(HubServiceHandler):
             self.set_status(503)
             self.finish({"status": "the database cannot be used"})
         else:
-            policy = self.parts.policy.to_json()
-            self.finish({"status": "ok", "database_held_since": since, "policy": policy})
+            policy, forwarder = self.parts.policy.to_json(), self.parts.forwarder
+            down = [] if forwarder is None else forwarder.down()
+            self.finish({"status": "ok", "database_held_since": since, "policy": policy, "audit_sinks_down": down})
 
 
 def _to_json(record: ApprovalRequest) -> JsonObject:

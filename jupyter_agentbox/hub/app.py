@@ -19,10 +19,11 @@ from urllib.parse import urlsplit
 from jupyterhub.services.auth import HubOAuth, HubOAuthCallbackHandler
 from tornado import web
 from tornado.httpserver import HTTPServer
-from traitlets import Bool, Float, Integer, List, TraitError, Unicode, validate
+from traitlets import Bool, Enum, Float, Integer, List, TraitError, Unicode, validate
 from traitlets.config import Application
 
 from jupyter_agentbox.background import in_background
+from jupyter_agentbox.core.audit_trail import ArgumentsKept, AuditSettings
 from jupyter_agentbox.core.redaction import SECRET_NAMES
 from jupyter_agentbox.core.text import did_you_mean, visible
 from jupyter_agentbox.exceptions import DatabaseHeldError, StorageError
@@ -44,6 +45,7 @@ from .api_handlers import (
     RequestsHandler,
     WaitingHandler,
 )
+from .audit_sinks import notes_of_sinks, sinks_of
 from .composition import HubBox, Settings, build
 from .gc_pauses import kept_short
 from .handlers import SETTINGS_KEY, NoPageHandler, Parts
@@ -200,6 +202,25 @@ class HubService(Application):
         ),
     ).tag(config=True)
 
+    audit_sinks = List(
+        Unicode(),
+        help=(
+            "Audit sinks, to which the service sends its record: the events of each central call, what users' servers"
+            " reported, and its own notes. `syslog+tls://HOST`, `syslog:///dev/log`, `file:///PATH`, `stdout:`,"
+            " `https://…`, `otlp+https://…/v1/logs`. They are not in the policy file: like the database, they belong to"
+            " the place where the service runs, and what the policy says under `local` is about users' servers."
+        ),
+    ).tag(config=True)
+    audit_arguments = Enum(
+        [ArgumentsKept.REDACTED.value, ArgumentsKept.DIGEST.value],
+        default_value=ArgumentsKept.REDACTED.value,
+        help="What these records say about arguments: `redacted` (all but secrets and long ones) or `digest` (nothing"
+        " else).",
+    ).tag(config=True)
+    audit_token_file = Unicode(
+        help="The path of the file with the bearer token for HTTP audit sinks. It is read each time."
+    ).tag(config=True)
+
     def _log_level_default(self) -> int:
         return logging.INFO
 
@@ -228,9 +249,14 @@ class HubService(Application):
             if self.forget_sign_ins_of:
                 return self._forget_sign_ins(self.forget_sign_ins_of)
             policy = self._read_policy()
+            audit = self.settings().audit
+            sinks_of(audit)
         except (TraitError, ValueError, OSError) as error:
             return _fail(error)
-        notes = notes_of(policy, os.environ, timeout=self.approval_timeout, public_url=self.public_url)
+        notes = [
+            *notes_of(policy, os.environ, timeout=self.approval_timeout, public_url=self.public_url),
+            *notes_of_sinks(audit),
+        ]
         if self.check_config:
             sys.stderr.writelines(visible(f"note: {note}\n") for note in notes)
             rules = _count(len(policy.policy.rules), "rule")
@@ -280,6 +306,11 @@ class HubService(Application):
             sign_in_key=Path(self.sign_in_key),
             sign_in_days=self.sign_in_days,
             retention=RetentionLimits(days=self.keep_days, bytes=None, long_arguments=None),
+            audit=AuditSettings(
+                sinks=tuple(self.audit_sinks),
+                arguments=ArgumentsKept(self.audit_arguments),
+                token_file=self.audit_token_file,
+            ),
         )
 
     def _check_command_line(self) -> None:
@@ -436,6 +467,7 @@ def make_application(box: HubBox, hub_auth: HubOAuth, public_url: str) -> web.Ap
         policy=box.policy,
         sign_in_managers=box.sign_in_managers,
         changes=box.changes,
+        forwarder=box.forwarder,
     )
     files = Path(str(resources.files("jupyter_agentbox.hub")))
     application = web.Application(

@@ -7,11 +7,12 @@ import logging
 import os
 import socket
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 
 from jupyter_agentbox.core.approvals import ApprovalRequest
+from jupyter_agentbox.core.audit_trail import AuditSettings
 from jupyter_agentbox.core.calls import ToolCall
 from jupyter_agentbox.core.changes import Facts
 from jupyter_agentbox.core.local_calls import is_local
@@ -44,8 +45,10 @@ from jupyter_agentbox.storage.service_claim import ServiceClaim
 from jupyter_agentbox.storage.sign_ins import SqlSignInTable
 from jupyter_agentbox.system import RandomIds, SystemClock
 
+from .audit_sinks import make_forwarder, make_outbox
 from .calls import CentralCalls
 from .central_servers import CentralServers
+from .forwarding import RecordForwarder
 from .local_calls import HubPolicyManager
 from .logs import RequestLog
 from .metrics import Metrics
@@ -94,6 +97,8 @@ class Settings:
         The file with the keys that encrypt users' sign-ins in the database.
     sign_in_days : float or None
         How many days a sign-in is kept after it was made or last renewed; ``None`` for ever.
+    audit : AuditSettings
+        Where the record is sent, and what of it.
     """
 
     database_url: str
@@ -109,6 +114,7 @@ class Settings:
     public_url: str = ""
     sign_in_key: Path = Path("agentbox_hub_sign_in_key")
     sign_in_days: float | None = 90.0
+    audit: AuditSettings = field(default_factory=AuditSettings)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,6 +139,7 @@ class HubBox:
     changes: ChangeRecorder
     sign_ins: CentralSignIns
     sign_in_managers: SignInManagers
+    forwarder: RecordForwarder | None
 
     async def start(self) -> None:
         """Open the store. Requests that waited when a service ended are kept for their callers; others are closed.
@@ -161,6 +168,8 @@ class HubBox:
     async def _begin(self) -> None:
         self.sign_ins.read_keys()
         await self.store.open()
+        if self.forwarder is not None:
+            await self.forwarder.start()
         await self.approvals.abandoned.recover()
         self.changes.start()
         if self.store.look_again is not None:
@@ -199,6 +208,8 @@ class HubBox:
         await self.approvals.recorded()
         await self.audit.aclose()
         await self.reports.aclose()
+        if self.forwarder is not None:
+            await self.forwarder.aclose(has_database=not self.claim.lost.is_set())
         try:
             await self.store.leave()
         except DatabaseHeldError as error:
@@ -220,6 +231,11 @@ def build(settings: Settings, policy: PolicyFile, environment: Mapping[str, str]
         The site's policy.
     environment : mapping
         The service's environment, for the variables of central servers.
+
+    Raises
+    ------
+    ValueError
+        If the address of an audit sink is invalid.
     """
     clock, ids = SystemClock(), RandomIds()
     in_force = PolicyInForce(policy, environment, clock=clock)
@@ -230,8 +246,14 @@ def build(settings: Settings, policy: PolicyFile, environment: Mapping[str, str]
     claim = ServiceClaim(
         settings.database_url, process=_this_process(ids.new()), has_ended=has_ended, timeout=settings.claim_timeout
     )
+    outbox = make_outbox(settings.audit, clock=clock, redaction=redaction, environment=environment)
     store = SqlApprovalStore(
-        settings.database_url, clock=clock, limits=settings.retention, redaction=redaction, service_claim=claim
+        settings.database_url,
+        clock=clock,
+        limits=settings.retention,
+        redaction=redaction,
+        service_claim=claim,
+        outbox=outbox,
     )
     sign_ins = CentralSignIns(
         SqlSignInTable(settings.database_url, clock=clock, service_claim=claim),
@@ -285,6 +307,17 @@ def build(settings: Settings, policy: PolicyFile, environment: Mapping[str, str]
         checker=checker,
         decide_with=DecideWith.PERSON,
     )
+    forwarder = None
+    if outbox is not None:
+        forwarder = make_forwarder(
+            settings.audit,
+            outbox,
+            database_url=settings.database_url,
+            clock=clock,
+            ids=ids,
+            metrics=metrics,
+            claim=claim,
+        )
     running_calls = RunningCalls(requests=approvals.requests, announcer=announcer)
     calls = CallManager(
         approvals=approvals,
@@ -324,7 +357,7 @@ def build(settings: Settings, policy: PolicyFile, environment: Mapping[str, str]
         open_calls=open_calls,
         audit=AuditManager(log=SqlAuditLog(settings.database_url), approvals=approvals, redaction=redaction),
         reports=ReportManager(
-            SqlReportLog(settings.database_url, clock=clock, service_claim=claim),
+            SqlReportLog(settings.database_url, clock=clock, service_claim=claim, outbox=outbox),
             metrics,
             clock=clock,
             ids=ids,
@@ -341,6 +374,7 @@ def build(settings: Settings, policy: PolicyFile, environment: Mapping[str, str]
         changes=changes,
         sign_ins=sign_ins,
         sign_in_managers=SignInManagers(sign_ins, servers, ids=ids, public_url=settings.public_url),
+        forwarder=forwarder,
     )
 
 

@@ -22,6 +22,7 @@ from jupyter_agentbox.services.json_answers import answer_text
 
 from .callers import HOLD_SCOPE, Caller, caller_by_token
 from .calls import CentralCalls
+from .forwarding import RecordForwarder
 from .metrics import Metrics
 from .open_calls import OpenCalls
 from .policy_in_force import PolicyInForce
@@ -61,6 +62,8 @@ class Parts:
         Sign users in to central servers, and out.
     changes : ChangeRecorder
         Records what people change.
+    forwarder : RecordForwarder or None
+        What sends the record to audit sinks; ``None`` if there are none.
     """
 
     hub_auth: HubOAuth
@@ -78,6 +81,7 @@ class Parts:
     policy: PolicyInForce
     sign_in_managers: SignInManagers
     changes: ChangeRecorder
+    forwarder: RecordForwarder | None
 
 
 class HubServiceHandler(HubOAuthenticated, web.RequestHandler):  # type: ignore[misc]  # jupyterhub has no types

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
 from jupyter_agentbox.core.approvals import ApprovalRequest, Status
@@ -9,6 +11,9 @@ from jupyter_agentbox.core.audit_search import seconds_of
 from jupyter_agentbox.core.calls import JsonObject
 from jupyter_agentbox.core.local_calls import is_local
 from jupyter_agentbox.core.policy import Effect
+from jupyter_agentbox.services.audit.senders import DeliveryResult
+
+from .forwarding import SinkState
 
 #: Upper bounds of the histograms' buckets, in seconds: how long tools run, and how long requests wait.
 _RUNS = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 600)
@@ -48,6 +53,30 @@ class Metrics:
         self._missing = Gauge(
             "agentbox_hub_missing_records", "Records missing between reported ones.", registry=self.registry
         )
+        self._forwarded = Counter(
+            "agentbox_hub_audit_records",
+            "Records that an audit sink accepted, or refused for good.",
+            ["sink", "result"],
+            registry=self.registry,
+        )
+        self._sink_failures = Counter(
+            "agentbox_hub_audit_failures",
+            "Attempts to send records that an audit sink did not accept.",
+            ["sink"],
+            registry=self.registry,
+        )
+        self._waiting = Gauge(
+            "agentbox_hub_audit_lag_records",
+            "Records that an audit sink has not accepted yet.",
+            ["sink"],
+            registry=self.registry,
+        )
+        self._waiting_seconds = Gauge(
+            "agentbox_hub_audit_lag_seconds",
+            "How long the oldest of these records has waited.",
+            ["sink"],
+            registry=self.registry,
+        )
         self._policy = Gauge(
             "agentbox_hub_policy",
             "Always 1; the labels are the version of the policy file in force and of its part for users' own servers.",
@@ -61,8 +90,11 @@ class Metrics:
         )
         self._open: dict[str, ApprovalRequest] = {}
 
-    def text(self, *, missing_records: int, policy: JsonObject) -> bytes:
+    def text(self, *, missing_records: int, policy: JsonObject, sinks: Sequence[SinkState] = ()) -> bytes:
         """Return all metrics in Prometheus' text format."""
+        for sink in sinks:
+            self._waiting.labels(sink.number).set(sink.waiting)
+            self._waiting_seconds.labels(sink.number).set(sink.seconds)
         self._policy.clear()
         self._policy.labels(policy["version"], policy["local_version"] or "").set(1)
         self._is_current.set(bool(policy["is_current"]))
@@ -89,6 +121,14 @@ class Metrics:
         """Count records that users' servers reported."""
         if records:
             self._reported.labels(outcome).inc(records)
+
+    def forwarded(self, sink: int, result: DeliveryResult, records: int) -> None:
+        """Count records that an audit sink, given by its number, accepted or refused."""
+        self._forwarded.labels(sink, result.value).inc(records)
+
+    def sink_failed(self, sink: int) -> None:
+        """Count a failed attempt to send records to an audit sink."""
+        self._sink_failures.labels(sink).inc()
 
     def servers_changed(self) -> None:
         """Count nothing: a server's status is not a metric."""

@@ -31,6 +31,7 @@ from .abandoned_requests import LOOK_AGAIN, AbandonedRequests
 from .database import JournalMode, is_remote
 from .json_text import text_key
 from .known_tools import READ, KnownTools
+from .outbox import Outbox, Outgoing, add_records, make_outbox_tables
 from .retention import Retention, RetentionLimits
 from .rows import (
     arguments_row,
@@ -113,6 +114,8 @@ class SqlApprovalStore(SqlStore):
         Removes values that must not be stored. Without it, everything is stored.
     tenant, service_claim : optional
         As for `SqlStore`.
+    outbox : Outbox, optional
+        Gets a record of each change, for audit sinks.
 
     Attributes
     ----------
@@ -131,7 +134,9 @@ class SqlApprovalStore(SqlStore):
         redaction: Redaction | None = None,
         tenant: str | None = None,
         service_claim: ServiceClaim | None = None,
+        outbox: Outbox | None = None,
     ) -> None:
+        self._outbox = outbox
         super().__init__(
             url,
             clock=clock,
@@ -188,6 +193,7 @@ class SqlApprovalStore(SqlStore):
         On return, the request survives this process and, a moment later, the machine.
         """
         tool = self._tool_row(request.tool)
+        outgoing = [] if self._outbox is None else [await self._outbox.of_new(request)]
         if is_long(request.call.arguments):
             # In a thread: serialising millions of values would block the loop.
             kept, row, long_arguments = await asyncio.to_thread(self._rows, request, tool["digest"], is_long=True)
@@ -206,6 +212,7 @@ class SqlApprovalStore(SqlStore):
             self._insert(connection, row, long_arguments)
             if part is not None:
                 audit_chain.append(connection, part, row["id"], digest)
+            add_records(connection, outgoing)
             return known
 
         if request.is_open:
@@ -218,6 +225,7 @@ class SqlApprovalStore(SqlStore):
         if known is None:
             self._asked.pop(request.id, None)
             return False
+        self._has_added(outgoing)
         known.add(tool["digest"])
         self._wrote(len(row["request"]) + len(row["progress"]) + (long_arguments or {}).get("size", 0))
         return True
@@ -268,6 +276,7 @@ class SqlApprovalStore(SqlStore):
         rule = request.evaluation.rule
         may_have_votes = status is Status.PENDING and rule is not None and rule.approvers is not None
         is_decision = status is Status.PENDING and request.decision is not None
+        outgoing = await self._record_of_change(request, status, outcome)
         used = request.decision.grant if is_decision and request.decision is not None and grant is None else None
 
         def job(connection: Connection) -> bool:
@@ -286,6 +295,7 @@ class SqlApprovalStore(SqlStore):
                 audit_chain.append(connection, part, values["sought"], audit_chain.record_digest(asked, part, values))
             if has_long_arguments and not request.is_open:
                 self._close_arguments(connection, request)
+            add_records(connection, outgoing)
             return True
 
         is_start = outcome is None and request.outcome_state is OutcomeState.RUNNING
@@ -293,7 +303,17 @@ class SqlApprovalStore(SqlStore):
         written = await self._committer.run(job, write=True, durable=is_decision or is_start, patient=is_end)
         if not request.is_open:
             self._asked.pop(request.id, None)
+        self._has_added(outgoing)
         return written
+
+    async def _record_of_change(
+        self, request: ApprovalRequest, status: Status, outcome: OutcomeState | None
+    ) -> Sequence[Outgoing]:
+        return [] if self._outbox is None else [await self._outbox.of_change(request, status, outcome)]
+
+    def _has_added(self, outgoing: Sequence[Outgoing]) -> None:
+        if self._outbox is not None and outgoing:
+            self._outbox.added()
 
     async def _with_redacted_answer(self, request: ApprovalRequest, secrets: frozenset[str]) -> ApprovalRequest:
         edited = None if request.decision is None else request.decision.arguments
@@ -415,6 +435,8 @@ class SqlApprovalStore(SqlStore):
     def _claim(self, connection: Connection) -> None:
         self._kept_tools = set()  # it may be another file
         super()._claim(connection)
+        if self._outbox is not None:
+            make_outbox_tables(connection)
 
     def _list_statement(self, query: ApprovalQuery) -> Select[Any]:
         columns = approvals.c

@@ -7,11 +7,11 @@ service's: they are created when it opens the database, and are not part of `MIG
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from itertools import groupby
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from sqlalchemy import (
     BigInteger,
@@ -44,7 +44,10 @@ from .group_commit import GroupCommitter
 from .holds import Hold, add_hold, find_hold, holds, list_holds, may_go, release_hold
 from .holds import metadata as holds_metadata
 from .json_text import dump_json, text_key
+from .outbox import Outbox, Outgoing, add_records, make_outbox_tables
 from .service_claim import ServiceClaim
+
+T = TypeVar("T")
 
 _LOCK: Final = text("SELECT pg_advisory_xact_lock(72057594037929)")
 #: Begins the name of the chain of what the service notes; no server's chain has a slash.
@@ -53,6 +56,8 @@ EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _DAY: Final = 86_400_000_000  # microseconds, as times are kept
 #: The user of the service's own chain: its notes about holds on all users, and about the ends of users' chains.
 SERVICE: Final = ""
+#: The names of a note's fields in a record of the service, which is in another chain.
+_IN_RECORDS: Final = {"chain": "reported_chain", "hub_server": "reported_server"}
 #: Rows that are read, or lose their record, at once.
 _STEP: Final = 500
 
@@ -167,14 +172,23 @@ class SqlReportLog:
         How long to wait for another process's lock, in seconds.
     service_claim : ServiceClaim or None
         The claim on the database; without it nothing is written.
+    outbox : Outbox or None
+        Gets each record and each note, for audit sinks.
     """
 
     def __init__(
-        self, url: str, *, clock: Clock, busy_timeout: float = 10.0, service_claim: ServiceClaim | None = None
+        self,
+        url: str,
+        *,
+        clock: Clock,
+        busy_timeout: float = 10.0,
+        service_claim: ServiceClaim | None = None,
+        outbox: Outbox | None = None,
     ) -> None:
         self._clock = clock
+        self._outbox = outbox
         database = Database(
-            url, journal_mode=None, busy_timeout=busy_timeout, on_connect=make_tables, guard=service_claim
+            url, journal_mode=None, busy_timeout=busy_timeout, on_connect=self._make_tables, guard=service_claim
         )
         self._committer = GroupCommitter(
             database, on_interval=lambda _: None, interval=lambda: None, on_close=lambda: None
@@ -192,7 +206,7 @@ class SqlReportLog:
         StorageError
         """
         now = microseconds(self._clock.now())
-        taken = await self._committer.run(lambda connection: _append(connection, tenant, reported, now), write=True)
+        taken = await self._write(lambda connection: _append(connection, tenant, reported, now, self._outbox))
         if taken.accepted:
             self._has_grown([text_key(tenant)])
         return taken
@@ -211,7 +225,7 @@ class SqlReportLog:
         try:
             grown = await self._committer.run(_all_tenants, write=False) if before is None else before
             if grown:
-                await self._committer.run(lambda connection: _note_heads(connection, grown, now), write=True)
+                await self._write(lambda connection: _note_heads(connection, grown, now, self._outbox))
         except BaseException:
             self._grown = None if before is None else self._grown | before
             raise
@@ -230,7 +244,7 @@ class SqlReportLog:
         Their rows stay, and the service notes in their chain what was removed.
         """
         now = microseconds(self._clock.now())
-        removed = await self._committer.run(lambda connection: _remove_old(connection, now, days), write=True)
+        removed = await self._write(lambda connection: _remove_old(connection, now, days, self._outbox))
         self._has_grown(removed.tenants)
         return removed.may_be_more
 
@@ -239,9 +253,10 @@ class SqlReportLog:
 
         def job(connection: Connection) -> None:
             add_hold(connection, hold)
-            _note_hold(connection, Note.HOLD_SET, hold, by=hold.set_by, at=microseconds(hold.set_at))
+            by, at = hold.set_by, microseconds(hold.set_at)
+            _note_hold(connection, Note.HOLD_SET, hold, by=by, at=at, outbox=self._outbox)
 
-        await self._committer.run(job, write=True)
+        await self._write(job)
         self._has_grown([text_key(hold.tenant)])
 
     async def release_hold(self, hold_id: str, *, by: str, reason: str) -> Hold | None:
@@ -253,10 +268,10 @@ class SqlReportLog:
                 return None
             hold = find_hold(connection, hold_id)
             if hold is not None:
-                _note_hold(connection, Note.HOLD_RELEASED, hold, by=by, at=now)
+                _note_hold(connection, Note.HOLD_RELEASED, hold, by=by, at=now, outbox=self._outbox)
             return hold
 
-        hold = await self._committer.run(job, write=True)
+        hold = await self._write(job)
         if hold is not None:
             self._has_grown([text_key(hold.tenant)])
         return hold
@@ -273,6 +288,17 @@ class SqlReportLog:
     async def aclose(self) -> None:
         """Close the database."""
         await self._committer.aclose()
+
+    async def _write(self, job: Callable[[Connection], T]) -> T:
+        done = await self._committer.run(job, write=True)
+        if self._outbox is not None:
+            self._outbox.added()
+        return done
+
+    def _make_tables(self, connection: Connection) -> None:
+        make_tables(connection)
+        if self._outbox is not None:
+            make_outbox_tables(connection)
 
     def _has_grown(self, tenants: Iterable[str]) -> None:
         if self._grown is not None:
@@ -304,18 +330,18 @@ def _lock(connection: Connection) -> None:
         connection.execute(_LOCK)
 
 
-def _note_hold(connection: Connection, note: Note, hold: Hold, *, by: str, at: int) -> None:
+def _note_hold(connection: Connection, note: Note, hold: Hold, *, by: str, at: int, outbox: Outbox | None) -> None:
     _lock(connection)
     tip = _Tip.of(connection, text_key(hold.tenant), at)
     tip.note(note, {"by": by, "hold": hold.to_json()})
-    tip.write(connection)
+    tip.write(connection, outbox)
 
 
 def _all_tenants(connection: Connection) -> set[str]:
     return set(connection.scalars(select(reports.c.tenant).distinct()))
 
 
-def _note_heads(connection: Connection, grown: set[str], now: int) -> None:
+def _note_heads(connection: Connection, grown: set[str], now: int, outbox: Outbox | None) -> None:
     """Note the ends of these chains in the service's own, and then the end of that in the audit chain.
 
     The audit chain is locked last, and only for its entry: all decisions wait for that lock.
@@ -326,7 +352,7 @@ def _note_heads(connection: Connection, grown: set[str], now: int) -> None:
     for start in range(0, len(users), _STEP):
         heads: JsonObject = {user: [*_Tip.of(connection, user, now).at] for user in users[start : start + _STEP]}
         own.note(Note.HEADS, {"heads": heads})
-    own.write(connection)
+    own.write(connection, outbox)
     number, last = own.at
     audit_chain.append(connection, Part.REPORTS, str(number), last)
 
@@ -339,7 +365,7 @@ class _Removed:
     may_be_more: bool
 
 
-def _remove_old(connection: Connection, now: int, days: float) -> _Removed:
+def _remove_old(connection: Connection, now: int, days: float, outbox: Outbox | None) -> _Removed:
     _lock(connection)
     columns = reports.c
     is_old = columns.received_at < now - int(days * _DAY)
@@ -359,11 +385,11 @@ def _remove_old(connection: Connection, now: int, days: float) -> _Removed:
         connection.execute(reports.update().where(is_one).values(record=None))
         tip = _Tip.of(connection, tenant, now)
         tip.note(Note.REMOVED, {"rows": [list(run) for run in ranges(numbers)]})
-        tip.write(connection)
+        tip.write(connection, outbox)
     return _Removed(tenants=tenants, may_be_more=len(rows) == _STEP)
 
 
-def _append(connection: Connection, tenant: str, reported: Sequence[Report], now: int) -> Taken:
+def _append(connection: Connection, tenant: str, reported: Sequence[Report], now: int, outbox: Outbox | None) -> Taken:
     _lock(connection)
     taken = Taken()
     tip = _Tip.of(connection, text_key(tenant), now)
@@ -378,7 +404,7 @@ def _append(connection: Connection, tenant: str, reported: Sequence[Report], now
         )
         if fresh:
             _add_to_chain(connection, tip, chain, fresh)
-    tip.write(connection)
+    tip.write(connection, outbox)
     return taken
 
 
@@ -427,6 +453,7 @@ class _Tip:
         self._number, self._hash = tip
         self._now = now
         self._rows: list[dict[str, Any]] = []
+        self._notes: dict[int, tuple[Note, JsonObject]] = {}
 
     @classmethod
     def of(cls, connection: Connection, tenant: str, now: int) -> _Tip:
@@ -460,11 +487,22 @@ class _Tip:
         """Add a note of the service."""
         said: JsonObject = {"event": note.value, "user": self.tenant, **fields}
         self.add(notes_of(self.tenant), self._number + 1, dump_json(said), self._now)
+        self._notes[self._number] = note, fields
 
-    def write(self, connection: Connection) -> None:
-        """Write the rows."""
+    def write(self, connection: Connection, outbox: Outbox | None) -> None:
+        """Write the rows, also for audit sinks."""
         if self._rows:
             connection.execute(reports.insert(), self._rows)
+            if outbox is not None:
+                add_records(connection, [self._outgoing(row, outbox) for row in self._rows])
+
+    def _outgoing(self, row: dict[str, Any], outbox: Outbox) -> Outgoing:
+        """Return a row as audit sinks get it: a record as it was received, a note as a record of the service."""
+        if row["number"] not in self._notes:
+            return outbox.line(row["record"])
+        note, fields = self._notes[row["number"]]
+        said = {_IN_RECORDS.get(name, name): value for name, value in fields.items()}
+        return outbox.own(note.value, {"user": self.tenant, **said, "row": row["number"], "row_hash": row["hash"]})
 
 
 def gaps(connection: Connection) -> Iterator[Gap]:

@@ -8,7 +8,7 @@ from sqlalchemy import Connection, text
 
 from jupyter_agentbox.exceptions import StorageError
 
-from . import reports, sign_ins
+from . import outbox, reports, sign_ins
 from .database import Database
 from .holds import holds
 from .schema import VERSION, audit, metadata, schema
@@ -28,6 +28,7 @@ _SERVICE: Final = {
     service.name: "SELECT, INSERT, UPDATE",
     holds.name: "SELECT, INSERT, UPDATE (released_by, released_at, release_reason)",
     sign_ins.sign_ins.name: "SELECT, INSERT, DELETE",
+    **outbox.RIGHTS,
 }
 
 
@@ -57,6 +58,7 @@ def upgrade(url: str, *, role: str | None = None, may_remove: bool = False) -> i
                 make_claim_table(connection)
                 reports.make_tables(connection)  # the role may be that of a Hub service
                 sign_ins.make_table(connection)
+                outbox.make_outbox_tables(connection)
                 _grant(connection, role, may_remove=may_remove)
     finally:
         database.close()

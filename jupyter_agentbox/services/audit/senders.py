@@ -21,7 +21,7 @@ _LONGEST: Final = 60
 #: How often the sink must refuse a record sent on its own before it is set aside.
 _REFUSALS: Final = 5
 
-#: Saves a record that the sink refuses, for the given reason, and returns where; raises `OSError` if it cannot be saved.
+#: Saves a record that the sink refuses, with the reason, and returns where; raises `OSError` if it cannot be saved.
 SetAside: TypeAlias = Callable[[bytes, Exception], Awaitable[object]]
 
 

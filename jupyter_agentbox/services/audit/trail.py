@@ -12,10 +12,11 @@ from jupyter_agentbox.core.audit_trail import (
     AuditEvent,
     TrailEnd,
     WhenDown,
+    has_long_arguments,
     record_time,
     request_fields,
 )
-from jupyter_agentbox.core.calls import JsonObject, JsonValue, is_long
+from jupyter_agentbox.core.calls import JsonObject, JsonValue
 from jupyter_agentbox.core.ports import Clock
 from jupyter_agentbox.core.redaction import Redaction
 from jupyter_agentbox.exceptions import AuditError
@@ -86,7 +87,7 @@ class AuditTrail:
 
     async def fields(self, request: ApprovalRequest) -> JsonObject:
         """Return a record's fields for a request."""
-        if _has_long_arguments(request):
+        if has_long_arguments(request):
             # In a thread: reading millions of values would block the loop.
             return await asyncio.to_thread(self._fields_of, request)
         return self._fields_of(request)
@@ -136,8 +137,3 @@ class AuditTrail:
         record = {**self._whose, **fields, "event": event.value, "time": record_time(self._clock.now())}
         self._link, line = self._link.then(record)
         return self._link.sequence, [delivery.put(line) for delivery in self._deliveries]
-
-
-def _has_long_arguments(request: ApprovalRequest) -> bool:
-    edited = None if request.decision is None else request.decision.arguments
-    return is_long(request.call.arguments) or (edited is not None and is_long(edited))

@@ -1,0 +1,144 @@
+"""The audit sinks of the service: their settings, and what is in the records that they get."""
+
+from __future__ import annotations
+
+import socket
+import stat
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Final
+from urllib.parse import urlsplit
+
+from jupyter_agentbox import __version__
+from jupyter_agentbox.audit_sinks.sinks import sink_of
+from jupyter_agentbox.core.approvals import ApprovalRequest
+from jupyter_agentbox.core.audit_trail import ArgumentsKept, AuditSettings, request_fields
+from jupyter_agentbox.core.calls import JsonObject
+from jupyter_agentbox.core.ports import AuditSink, Clock, Ids
+from jupyter_agentbox.core.redaction import Redaction
+from jupyter_agentbox.services.audit.senders import Sender
+from jupyter_agentbox.storage.outbox import Outbox
+from jupyter_agentbox.storage.outbox_reader import OutboxReader
+from jupyter_agentbox.storage.service_claim import ServiceClaim
+
+from .callers import asker_of
+from .forwarding import RecordForwarder
+from .metrics import Metrics
+from .reviews import persons_to_json
+
+#: The sender's name, for syslog and OpenTelemetry, as in downloads.
+SERVICE: Final = "jupyter-agentbox-hub"
+#: What a request has, besides the fields that users' servers record.
+_PERSONS: Final = ("asked_by", "reported", "approvers")
+
+
+def sinks_of(settings: AuditSettings) -> Mapping[str, AuditSink]:
+    """Return the sinks by their addresses, without opening any.
+
+    Raises
+    ------
+    ValueError
+        If an address is invalid, or makes no sense for the service.
+    """
+    found: dict[str, AuditSink] = {}
+    for number, address in enumerate(settings.sinks):
+        where = f"`HubService.audit_sinks[{number}]`"
+        if address in found:
+            raise ValueError(f"{where}: this address is given twice")
+        if address.startswith("agentbox+"):
+            raise ValueError(f"{where}: this is the address at which users' servers report to a Hub service")
+        if "{user}" in address or "{server}" in address:
+            raise ValueError(f"{where}: `{{user}}` and `{{server}}` exist only on users' servers")
+        try:
+            found[address] = sink_of(address, names={}, token_file=settings.token_file, service=SERVICE)
+        except ValueError as error:
+            raise ValueError(f"{where}: {error}") from None
+    return found
+
+
+def notes_of_sinks(settings: AuditSettings) -> list[str]:
+    """Return a note for each file that sinks need and that cannot be used now."""
+    files = list(_notes_of_files(settings.sinks))
+    return [*files, *_notes_of_token(settings.token_file)] if settings.token_file else files
+
+
+def _notes_of_files(addresses: Sequence[str]) -> Iterable[str]:
+    for number, address in enumerate(addresses):
+        parts = urlsplit(address)
+        is_socket = parts.scheme == "syslog" and not parts.netloc
+        needed = Path(parts.path) if is_socket else Path(address.removeprefix("file://")).parent
+        if (is_socket or parts.scheme == "file") and not needed.exists():
+            yield f"`HubService.audit_sinks[{number}]`: `{needed}` does not exist"
+
+
+def _notes_of_token(file: str) -> Iterable[str]:
+    path = Path(file)
+    try:
+        if path.stat().st_mode & stat.S_IROTH:
+            yield f"`HubService.audit_token_file`: every user of this machine can read `{path}`: run `chmod o-r` on it"
+        path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        yield f"`HubService.audit_token_file`: `{path}` cannot be read: {reason}"
+
+
+def record_fields(request: ApprovalRequest, arguments: ArgumentsKept, redaction: Redaction) -> JsonObject:
+    """Return the fields of a record about a request for a central tool, or for a user's own tool that others approve.
+
+    They are those of users' servers, where the service knows them. `kernel_id` is none of them: in the service's
+    requests, the user takes the kernel's place.
+    """
+    persons = persons_to_json(request)
+    return {
+        **request_fields(request, arguments, redaction),
+        "kernel_id": None,
+        "user": asker_of(request),
+        **{name: persons[name] for name in _PERSONS},
+    }
+
+
+def make_outbox(
+    settings: AuditSettings, *, clock: Clock, redaction: Redaction, environment: Mapping[str, str]
+) -> Outbox | None:
+    """Return the outbox into which the stores put records; ``None`` if there is no sink."""
+    if not settings.sinks:
+        return None
+    whose = {
+        "hub": environment.get("JUPYTERHUB_PUBLIC_HUB_URL") or environment.get("JUPYTERHUB_API_URL"),
+        "service": environment.get("JUPYTERHUB_SERVICE_NAME"),
+        "host": socket.gethostname(),
+    }
+    fields = partial(record_fields, arguments=settings.arguments, redaction=redaction)
+    return Outbox(clock=clock, whose=whose, fields=fields)
+
+
+def make_forwarder(
+    settings: AuditSettings,
+    outbox: Outbox,
+    *,
+    database_url: str,
+    clock: Clock,
+    ids: Ids,
+    metrics: Metrics,
+    claim: ServiceClaim,
+) -> RecordForwarder:
+    """Return what sends the records in the outbox.
+
+    Raises
+    ------
+    ValueError
+        If an address is invalid.
+    """
+    senders = {
+        address: Sender(
+            sink,
+            pause=settings.pause,
+            count=partial(metrics.forwarded, number),
+            on_failure=partial(metrics.sink_failed, number),
+        )
+        for number, (address, sink) in enumerate(sinks_of(settings).items(), start=1)
+    }
+    started: JsonObject = {"user": "", "arguments_kept": settings.arguments.value, "version": __version__}
+    reader = OutboxReader(database_url, clock=clock, ids=ids, service_claim=claim)
+    return RecordForwarder(outbox, reader, senders, started=started, clock=clock)

@@ -1,0 +1,229 @@
+"""Sends the service's record on to its audit sinks, continuously, from the outbox in its database."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from jupyter_agentbox.background import in_background
+from jupyter_agentbox.core.audit_trail import AuditEvent
+from jupyter_agentbox.core.calls import JsonObject
+from jupyter_agentbox.core.ports import Clock
+from jupyter_agentbox.core.text import counted
+from jupyter_agentbox.exceptions import DatabaseHeldError, StorageError
+from jupyter_agentbox.services.audit.senders import Sender, batch_of
+from jupyter_agentbox.storage.outbox import Outbox
+from jupyter_agentbox.storage.outbox_reader import MOST_REFUSED, Backlog, OutboxReader, SealedRecord
+
+log = logging.getLogger(__name__)
+
+#: Seconds in which records gather before they are sealed together: each time costs a commit.
+_GATHER: Final = 0.1
+#: Seconds until the database is tried again.
+_RETRY: Final = 2.0
+#: Seconds that a stopping service waits for a sink that does not answer.
+_LAST_PATIENCE: Final = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SinkState:
+    """How far a sink has come.
+
+    Parameters
+    ----------
+    number : int
+        Its number in the settings, from 1.
+    is_down : bool
+        Whether it did not accept the last records that it was sent.
+    waiting : int
+        How many records it has not accepted yet.
+    seconds : float
+        How long the oldest of them has waited.
+    """
+
+    number: int
+    is_down: bool
+    waiting: int = 0
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """The line to one sink."""
+
+    key: str
+    sender: Sender
+    has_records: asyncio.Event = field(default_factory=asyncio.Event)
+    has_none: asyncio.Event = field(default_factory=asyncio.Event)
+
+
+class RecordForwarder:
+    """Sends the records in the outbox to each sink, in order and at least once.
+
+    Each sink has its own position, so none waits for another, and calls wait for none. Positions are in the database:
+    whichever process holds that next, on whatever machine, continues there.
+
+    Parameters
+    ----------
+    outbox : Outbox
+        Makes records, and says when there are new ones.
+    reader : OutboxReader
+        Reads them.
+    senders : dict
+        The sinks, by their addresses.
+    started : JsonObject
+        What the record of a start says.
+    clock : Clock
+        Source of the time.
+    """
+
+    def __init__(
+        self,
+        outbox: Outbox,
+        reader: OutboxReader,
+        senders: dict[str, Sender],
+        *,
+        started: JsonObject,
+        clock: Clock,
+    ) -> None:
+        self._outbox = outbox
+        self._reader = reader
+        self._lines = [_Line(key_of(address), sender) for address, sender in senders.items()]
+        self._started = started
+        self._clock = clock
+        self._has_added = asyncio.Event()
+        self._tasks: list[asyncio.Task[None]] = []
+
+    async def start(self) -> None:
+        """Record the start, and begin to send.
+
+        Raises
+        ------
+        StorageError
+        """
+        lost = await self._reader.open([line.key for line in self._lines])
+        if lost:
+            log.warning("%s were waiting for an audit sink that is no longer configured", counted(lost, "record"))
+        await self._reader.add(self._outbox.own(AuditEvent.STARTED.value, self._started))
+        self._outbox.follow(self._has_added.set)
+        self._has_added.set()
+        self._tasks = [
+            in_background(self._again_and_again(self._has_added, self._seal), what="sealing records for audit sinks"),
+            *(
+                in_background(
+                    self._again_and_again(line.has_records, lambda line=line: self._send(line)),  # type: ignore[misc]
+                    what=f"sending records to {line.sender.name}",
+                )
+                for line in self._lines
+            ),
+        ]
+
+    def down(self) -> Sequence[int]:
+        """Return the numbers of the sinks that did not accept the last records."""
+        return [number for number, line in enumerate(self._lines, start=1) if line.sender.is_down]
+
+    async def states(self) -> Sequence[SinkState]:
+        """Return how far each sink has come.
+
+        Raises
+        ------
+        StorageError
+        """
+        backlogs = await self._reader.backlogs([line.key for line in self._lines])
+        return [
+            self._state(number, line, backlog)
+            for number, (line, backlog) in enumerate(zip(self._lines, backlogs, strict=True), start=1)
+        ]
+
+    async def aclose(self, *, has_database: bool) -> None:
+        """Record the end, and wait briefly for sinks that answer. The next process sends the rest.
+
+        Parameters
+        ----------
+        has_database : bool
+            Whether this process still holds the database; otherwise another one already sends the rest.
+        """
+        if has_database and self._tasks:
+            try:
+                await self._reader.add(self._outbox.own(AuditEvent.STOPPED.value, {"user": ""}))
+                async with asyncio.timeout(_LAST_PATIENCE):
+                    await self._seal()
+                    for line in self._lines:
+                        if not line.sender.is_down:
+                            await line.has_none.wait()
+            except TimeoutError:
+                log.info("the next process sends what audit sinks have not received yet")
+            except StorageError as error:
+                log.warning("the end of this process is not recorded: %s", error)
+        for task in self._tasks:
+            task.cancel()
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=_LAST_PATIENCE)  # a thread may be waiting for a sink
+        await self._reader.aclose()
+
+    async def _again_and_again(self, event: asyncio.Event, work: Callable[[], Awaitable[None]]) -> None:
+        """Work after each event, and later once more if the database cannot be used."""
+        is_away = False
+        while True:
+            await event.wait()
+            event.clear()
+            try:
+                await work()
+                is_away = False
+                await asyncio.sleep(_GATHER)
+            except DatabaseHeldError:
+                return
+            except StorageError as error:
+                if not is_away:
+                    log.warning("records for audit sinks wait for the database: %s", error)
+                is_away = True
+                event.set()
+                await asyncio.sleep(_RETRY)
+
+    async def _seal(self) -> None:
+        while await self._reader.seal():
+            self._announce()
+        self._announce()
+
+    def _announce(self) -> None:
+        for line in self._lines:
+            line.has_none.clear()
+            line.has_records.set()
+
+    async def _send(self, line: _Line) -> None:
+        while records := await self._reader.next(line.key):
+            while records:
+                batch = batch_of(record.line for record in records)
+                first = records[0]
+
+                async def set_aside(_: bytes, error: Exception, record: SealedRecord = first) -> str:
+                    return await self._set_aside(line, record, error)
+
+                done = len((await line.sender.hand_over(batch, set_aside)).lines)
+                await self._reader.sent(line.key, records[done - 1].position)
+                records = records[done:]
+        if not line.has_records.is_set():
+            line.has_none.set()
+
+    async def _set_aside(self, line: _Line, record: SealedRecord, error: Exception) -> str:
+        try:
+            has_room = await self._reader.set_aside(line.key, record, str(error))
+        except StorageError as problem:
+            raise OSError(str(problem)) from problem
+        if not has_room:
+            raise OSError(f"{MOST_REFUSED:,} records that it refuses are in `agentbox_outbox_refused` already")
+        return f"agentbox_outbox_refused, with the position {record.position}"
+
+    def _state(self, number: int, line: _Line, backlog: Backlog) -> SinkState:
+        # Clocks may go back.
+        seconds = 0.0 if backlog.oldest is None else (self._clock.now() - backlog.oldest).total_seconds()
+        return SinkState(number=number, is_down=line.sender.is_down, waiting=backlog.records, seconds=max(0.0, seconds))
+
+
+def key_of(address: str) -> str:
+    """Return an identifier of an address for the database, without its secrets."""
+    return hashlib.sha256(address.encode()).hexdigest()[:16]
