@@ -78,9 +78,9 @@ class _Handler(web.RequestHandler):
 
 
 @asynccontextmanager
-async def collecting() -> AsyncIterator[Collector]:
+async def collecting(collector: Collector | None = None) -> AsyncIterator[Collector]:
     """Listen for records."""
-    collector = Collector()
+    collector = collector or Collector()
     sockets = netutil.bind_sockets(0, "127.0.0.1")
     server = httpserver.HTTPServer(web.Application([("/.*", _Handler, {"collector": collector})]))
     server.add_sockets(sockets)

@@ -50,6 +50,7 @@ def sink_of(
     address = with_names(address, names)
     parts = urlsplit(address)
     scheme, _, inner = parts.scheme.partition("+")
+    given_port = parts.port  # a `ValueError` if it is not a number
     match scheme, inner:
         case "stdout", "":
             return StandardOutputSink()
@@ -58,7 +59,7 @@ def sink_of(
         case "syslog", "" if parts.path and not parts.netloc:
             return SyslogSink(path=parts.path, service=service)
         case "syslog", ("" | "tcp" | "tls") if parts.hostname:
-            port = parts.port or {"": 514, "tcp": 601, "tls": 6514}[inner]
+            port = given_port or {"": 514, "tcp": 601, "tls": 6514}[inner]
             return SyslogSink(host=parts.hostname, port=port, transport=inner or "udp", service=service)
         case (("http" | "https"), "") if parts.hostname:
             return HttpSink(address, token_file=token_file)

@@ -11,6 +11,8 @@ from pathlib import Path
 
 from bench.hub_clients import Approver, call
 from bench.hub_service import Address, Service
+from jupyter_agentbox.core.audit_trail import check_trail
+from tests.syslog_receivers import SyslogReceiver, tcp_place
 
 from .test_one_service import FOR_EVER, exit_code, held_since
 
@@ -98,3 +100,35 @@ async def test_who_stands_by_lives_does_nothing_for_anybody_and_ends_in_order(
         two.process.terminate()
         assert await exit_code(two) == 0
         assert await held_since(one) == since
+
+
+async def test_who_takes_over_sends_what_the_killed_one_had_not_sent_in_the_same_chain(
+    tmp_path: Path, make_postgresql_database: Callable[[], str]
+) -> None:
+    """The first is killed in the middle of a batch, whose records then arrive from the second, none of them missing."""
+    place, sink = tcp_place()
+    receiver = SyslogReceiver(place)
+    options = ("--standby", FOR_EVER, f"--HubService.audit_sinks={sink}")
+    with place:
+        async with (
+            receiver.listening(),
+            two_replicas(tmp_path, make_postgresql_database()) as (address, one, two),
+        ):
+            await one.start(*options)
+            two.launch(*options)
+            await two.until(503)
+            await receiver.has("started")
+            receiver.may_read.clear()
+            for number in range(5):
+                assert (await call(address, "ada", "allowed", f"a{number}")).state == "succeeded"
+            await receiver.has_stalled.wait()
+            one.kill()
+            await two.until(200)
+            receiver.may_read.set()
+            while (await call(address, "ada", "allowed", "last")).state != "succeeded":
+                pass  # the address may still lead to the one that was killed
+            await receiver.has("ended", 6)
+    events = Counter(json.loads(line)["event"] for line in set(receiver.lines))
+    assert events == {"started": 2, "decided": 6, "ended": 6}
+    (chain,), strange = check_trail(receiver.lines)
+    assert (chain.records, chain.is_whole, strange) == (14, True, 0)
