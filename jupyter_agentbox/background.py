@@ -33,6 +33,8 @@ def in_background(
     task = asyncio.create_task(_guarded(work, what, on_failure), name=what)
     _running.add(task)
     task.add_done_callback(_running.discard)
+    # A task that is cancelled before its first step never begins the work, which Python would warn of.
+    task.add_done_callback(lambda _: work.close())
     return task
 
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import threading
 
 import pytest
@@ -29,6 +30,15 @@ async def test_what_is_cancelled_or_ends_is_not(caplog: pytest.LogCaptureFixture
     await asyncio.wait([task])
     await in_background(asyncio.sleep(0), what="the work", on_failure=failed.set)
     assert (task.cancelled(), failed.is_set(), caplog.text) == (True, False, "")
+
+
+async def test_work_that_is_cancelled_before_it_begins_is_closed_without_a_warning() -> None:
+    work = fail()
+    task = in_background(work, what="the work")
+    task.cancel()
+    await asyncio.wait([task])
+    await asyncio.sleep(0)  # callbacks of the task run in the next turn
+    assert inspect.getcoroutinestate(work) == inspect.CORO_CLOSED
 
 
 async def test_what_blocks_in_a_thread_leaves_the_loop_free_and_its_result_comes_back() -> None:

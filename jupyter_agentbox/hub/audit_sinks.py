@@ -10,21 +10,18 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
-from jupyter_agentbox import __version__
 from jupyter_agentbox.audit_sinks.sinks import sink_of
 from jupyter_agentbox.core.approvals import ApprovalRequest
 from jupyter_agentbox.core.audit_trail import ArgumentsKept, AuditSettings, request_fields
 from jupyter_agentbox.core.calls import JsonObject
 from jupyter_agentbox.core.ports import AuditSink, Clock, Ids
 from jupyter_agentbox.core.redaction import Redaction
-from jupyter_agentbox.services.audit.senders import Sender
 from jupyter_agentbox.storage.outbox import Outbox
 from jupyter_agentbox.storage.outbox_reader import OutboxReader
 from jupyter_agentbox.storage.service_claim import ServiceClaim
 
 from .callers import asker_of
-from .forwarding import RecordForwarder
-from .metrics import Metrics
+from .forwarding import ForwardCounter, RecordForwarder
 from .reviews import persons_to_json
 
 #: The sender's name, for syslog and OpenTelemetry, as in downloads.
@@ -120,7 +117,7 @@ def make_forwarder(
     database_url: str,
     clock: Clock,
     ids: Ids,
-    metrics: Metrics,
+    counter: ForwardCounter,
     claim: ServiceClaim,
 ) -> RecordForwarder:
     """Return what sends the records in the outbox.
@@ -130,15 +127,5 @@ def make_forwarder(
     ValueError
         If an address is invalid.
     """
-    senders = {
-        address: Sender(
-            sink,
-            pause=settings.pause,
-            count=partial(metrics.forwarded, number),
-            on_failure=partial(metrics.sink_failed, number),
-        )
-        for number, (address, sink) in enumerate(sinks_of(settings).items(), start=1)
-    }
-    started: JsonObject = {"user": "", "arguments_kept": settings.arguments.value, "version": __version__}
     reader = OutboxReader(database_url, clock=clock, ids=ids, service_claim=claim)
-    return RecordForwarder(outbox, reader, senders, started=started, clock=clock)
+    return RecordForwarder(outbox, reader, sinks_of(settings), settings=settings, counter=counter, clock=clock)

@@ -315,7 +315,7 @@ def build(settings: Settings, policy: PolicyFile, environment: Mapping[str, str]
             database_url=settings.database_url,
             clock=clock,
             ids=ids,
-            metrics=metrics,
+            counter=metrics,
             claim=claim,
         )
     running_calls = RunningCalls(requests=approvals.requests, announcer=announcer)

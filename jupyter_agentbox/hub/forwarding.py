@@ -5,17 +5,19 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import logging
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
-from typing import Final
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Final, Protocol
 
+from jupyter_agentbox import __version__
 from jupyter_agentbox.background import in_background
-from jupyter_agentbox.core.audit_trail import AuditEvent
+from jupyter_agentbox.core.audit_trail import AuditEvent, AuditSettings
 from jupyter_agentbox.core.calls import JsonObject
-from jupyter_agentbox.core.ports import Clock
+from jupyter_agentbox.core.ports import AuditSink, Clock
 from jupyter_agentbox.core.text import counted
 from jupyter_agentbox.exceptions import DatabaseHeldError, StorageError
-from jupyter_agentbox.services.audit.senders import Sender, batch_of
+from jupyter_agentbox.services.audit.senders import DeliveryResult, Sender, batch_of
 from jupyter_agentbox.storage.outbox import Outbox
 from jupyter_agentbox.storage.outbox_reader import MOST_REFUSED, Backlog, OutboxReader, SealedRecord
 
@@ -25,8 +27,18 @@ log = logging.getLogger(__name__)
 _GATHER: Final = 0.1
 #: Seconds until the database is tried again.
 _RETRY: Final = 2.0
-#: Seconds that a stopping service waits for a sink that does not answer.
-_LAST_PATIENCE: Final = 1.0
+#: Seconds that a stopping service waits for a thread that waits for a sink.
+_FAREWELL: Final = 1.0
+
+
+class ForwardCounter(Protocol):
+    """Counts what becomes of records, for each sink by its number."""
+
+    def forwarded(self, sink: int, result: DeliveryResult, records: int) -> None:
+        """Count records that a sink accepted or refused."""
+
+    def sink_failed(self, sink: int) -> None:
+        """Count a failed attempt to send records."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,14 +63,28 @@ class SinkState:
     seconds: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
 class _Line:
-    """The line to one sink."""
+    """The line to one sink.
 
-    key: str
-    sender: Sender
-    has_records: asyncio.Event = field(default_factory=asyncio.Event)
-    has_none: asyncio.Event = field(default_factory=asyncio.Event)
+    Attributes
+    ----------
+    has_records : asyncio.Event
+        Set if there may be something to send.
+    is_settled : asyncio.Event
+        Set if there is nothing to send, or the sink does not accept it now.
+    """
+
+    def __init__(self, number: int, address: str, sink: AuditSink, *, pause: float, counter: ForwardCounter) -> None:
+        self.key = key_of(address)
+        self.has_records = asyncio.Event()
+        self.is_settled = asyncio.Event()
+        self.sender = Sender(sink, pause=pause, count=partial(counter.forwarded, number), on_failure=self._note_failure)
+        self._number = number
+        self._counter = counter
+
+    def _note_failure(self) -> None:
+        self._counter.sink_failed(self._number)
+        self.is_settled.set()
 
 
 class RecordForwarder:
@@ -73,10 +99,12 @@ class RecordForwarder:
         Makes records, and says when there are new ones.
     reader : OutboxReader
         Reads them.
-    senders : dict
+    sinks : mapping
         The sinks, by their addresses.
-    started : JsonObject
-        What the record of a start says.
+    settings : AuditSettings
+        How long to wait for them, and what is in the records.
+    counter : ForwardCounter
+        Counts what becomes of records.
     clock : Clock
         Source of the time.
     """
@@ -85,15 +113,19 @@ class RecordForwarder:
         self,
         outbox: Outbox,
         reader: OutboxReader,
-        senders: dict[str, Sender],
+        sinks: Mapping[str, AuditSink],
         *,
-        started: JsonObject,
+        settings: AuditSettings,
+        counter: ForwardCounter,
         clock: Clock,
     ) -> None:
         self._outbox = outbox
         self._reader = reader
-        self._lines = [_Line(key_of(address), sender) for address, sender in senders.items()]
-        self._started = started
+        self._lines = [
+            _Line(number, address, sink, pause=settings.pause, counter=counter)
+            for number, (address, sink) in enumerate(sinks.items(), start=1)
+        ]
+        self._settings = settings
         self._clock = clock
         self._has_added = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
@@ -108,7 +140,9 @@ class RecordForwarder:
         lost = await self._reader.open([line.key for line in self._lines])
         if lost:
             log.warning("%s were waiting for an audit sink that is no longer configured", counted(lost, "record"))
-        await self._reader.add(self._outbox.own(AuditEvent.STARTED.value, self._started))
+        kept = self._settings.arguments.value
+        started: JsonObject = {"user": "", "arguments_kept": kept, "version": __version__}
+        await self._reader.add(self._outbox.own(AuditEvent.STARTED.value, started))
         self._outbox.follow(self._has_added.set)
         self._has_added.set()
         self._tasks = [
@@ -150,11 +184,11 @@ class RecordForwarder:
         if has_database and self._tasks:
             try:
                 await self._reader.add(self._outbox.own(AuditEvent.STOPPED.value, {"user": ""}))
-                async with asyncio.timeout(_LAST_PATIENCE):
+                async with asyncio.timeout(self._settings.last_patience):
                     await self._seal()
                     for line in self._lines:
                         if not line.sender.is_down:
-                            await line.has_none.wait()
+                            await line.is_settled.wait()
             except TimeoutError:
                 log.info("the next process sends what audit sinks have not received yet")
             except StorageError as error:
@@ -162,7 +196,7 @@ class RecordForwarder:
         for task in self._tasks:
             task.cancel()
         if self._tasks:
-            await asyncio.wait(self._tasks, timeout=_LAST_PATIENCE)  # a thread may be waiting for a sink
+            await asyncio.wait(self._tasks, timeout=_FAREWELL)
         await self._reader.aclose()
 
     async def _again_and_again(self, event: asyncio.Event, work: Callable[[], Awaitable[None]]) -> None:
@@ -191,7 +225,7 @@ class RecordForwarder:
 
     def _announce(self) -> None:
         for line in self._lines:
-            line.has_none.clear()
+            line.is_settled.clear()
             line.has_records.set()
 
     async def _send(self, line: _Line) -> None:
@@ -207,7 +241,7 @@ class RecordForwarder:
                 await self._reader.sent(line.key, records[done - 1].position)
                 records = records[done:]
         if not line.has_records.is_set():
-            line.has_none.set()
+            line.is_settled.set()
 
     async def _set_aside(self, line: _Line, record: SealedRecord, error: Exception) -> str:
         try:

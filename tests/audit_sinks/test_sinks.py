@@ -108,6 +108,31 @@ async def test_a_record_after_half_a_one_stands_on_a_line_of_its_own(
     assert (tmp_path / "audit.jsonl").read_text() == "fir\nfirst\nsecond\n"
 
 
+@pytest.mark.parametrize(("before", "after"), [(b"", b"2\n"), (b"1\n", b"1\n2\n"), (b'{"a', b'{"a\n2\n')])
+async def test_a_record_after_one_that_a_killed_process_wrote_in_part_stands_on_a_line_of_its_own(
+    tmp_path: Path, before: bytes, after: bytes
+) -> None:
+    path = tmp_path / "audit.jsonl"
+    path.write_bytes(before)
+    await sink_of(f"file://{path}", names=ADA).send([b"2"])
+    assert path.read_bytes() == after
+
+
+async def test_a_file_that_cannot_be_read_may_end_with_a_part_of_a_record(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "audit.jsonl"
+    path.write_bytes(b"1\n")
+
+    def refuse(*_: object) -> None:
+        raise PermissionError
+
+    with monkeypatch.context() as patched:
+        patched.setattr("jupyter_agentbox.audit_sinks.files.Path.open", refuse)
+        await sink_of(f"file://{path}", names=ADA).send([b"2"])
+    assert path.read_bytes() == b"1\n\n2\n"
+
+
 async def test_standard_output_gets_lines(capfd: pytest.CaptureFixture[str]) -> None:
     await sink_of("stdout:", names=ADA).send([b"1", b"2"])
     assert capfd.readouterr().out == "1\n2\n"
@@ -166,6 +191,37 @@ async def test_syslog_by_tcp_counts_octets() -> None:
     assert message.startswith(b"<110>1 ")
     assert message.endswith(b" audit - 1")
     assert rest[int(length) :].endswith(b" audit - 2")
+
+
+async def test_a_receiver_of_syslog_that_closes_before_it_has_all_is_tried_again() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def close() -> None:
+            server.accept()[0].close()
+
+        closing = asyncio.create_task(asyncio.to_thread(close))
+        with pytest.raises(OSError):
+            await sink_of(f"syslog+tcp://127.0.0.1:{server.getsockname()[1]}", names=ADA).send([b"1" * 60_000] * 100)
+        await closing
+
+
+async def test_a_receiver_of_syslog_that_keeps_the_connection_open_is_trusted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("jupyter_agentbox.audit_sinks.syslog._FAREWELL", 0.01)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        await sink_of(f"syslog+tcp://127.0.0.1:{server.getsockname()[1]}", names=ADA).send([b"1"])
+        with server.accept()[0] as connection:
+            assert connection.recv(4096).endswith(b" audit - 1")
+
+
+async def test_the_sender_has_the_name_that_it_was_given() -> None:
+    with stream_receiver() as (port, received, thread):
+        await sink_of(f"syslog+tcp://127.0.0.1:{port}", names=ADA, service="a-hub").send([b"1"])
+        await asyncio.to_thread(thread.join, 10)
+    assert received[0].split(b" ")[4] == b"a-hub"
+    async with collecting() as collector:
+        await sink_of(f"otlp+{collector.url}", names=ADA, service="a-hub").send([line()])
+    exported = Parse(collector.bodies[0], ExportLogsServiceRequest())
+    assert exported.resource_logs[0].resource.attributes[0].value.string_value == "a-hub"
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ import pytest
 from sqlalchemy import create_engine, text
 
 from jupyter_agentbox.core.audit_trail import ArgumentsKept, AuditSettings, Chain, check_trail
+from jupyter_agentbox.hub.app import main
 from jupyter_agentbox.hub.audit_sinks import notes_of_sinks, sinks_of
 from jupyter_agentbox.hub.composition import Settings, build
 from jupyter_agentbox.hub.policy_file import PolicyFile
@@ -31,8 +32,8 @@ SECRET = "hunter2hunter2"
 
 
 def audit(*addresses: str, **more: Any) -> AuditSettings:
-    """Return settings with these audit sinks, which are tried again without delay."""
-    return AuditSettings(sinks=addresses, pause=0.01, **more)
+    """Return settings with these audit sinks, which are tried again without delay, and waited for at the end."""
+    return AuditSettings(sinks=addresses, pause=0.01, last_patience=TIMEOUT, **more)
 
 
 def own_chain(lines: Sequence[str]) -> Chain:
@@ -304,6 +305,20 @@ def _settings(of_audit: AuditSettings) -> Settings:
         retention=RetentionLimits(),
         audit=of_audit,
     )
+
+
+def test_the_command_checks_the_sinks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    policy, config = tmp_path / "policy.json", tmp_path / "hub_config.py"
+    policy.write_text('{"rules": []}')
+    for sinks, code in ((["stdout:", "ftp://log.example"], 2), ([f"file://{tmp_path}/none/log"], 0), (["stdout:"], 0)):
+        config.write_text(f"c.HubService.audit_sinks = {sinks}\n")
+        assert main([f"--policy={policy}", f"--config={config}", "--check-config"]) == code
+    told = capsys.readouterr()
+    assert told.err.splitlines()[0].startswith(
+        "jupyter agentbox hub: `HubService.audit_sinks[1]`: `ftp://log.example` is not the address of an audit sink"
+    )
+    assert told.err.splitlines()[1:] == [f"note: `HubService.audit_sinks[0]`: `{tmp_path}/none` does not exist"]
+    assert told.out.splitlines()[-1].endswith("nothing is wrong")
 
 
 def test_files_that_are_missing_are_noted(tmp_path: Path) -> None:

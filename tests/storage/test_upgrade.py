@@ -16,11 +16,13 @@ from jupyter_agentbox.exceptions import StorageError
 from jupyter_agentbox.storage.approvals import SqlApprovalStore, sqlite_url
 from jupyter_agentbox.storage.audit_log import SqlAuditLog
 from jupyter_agentbox.storage.holds import Hold
+from jupyter_agentbox.storage.outbox import Outbox
+from jupyter_agentbox.storage.outbox_reader import Backlog, OutboxReader
 from jupyter_agentbox.storage.reports import SqlReportLog
 from jupyter_agentbox.storage.schema import VERSION
 from jupyter_agentbox.storage.sign_ins import SqlSignInTable
 from jupyter_agentbox.storage.upgrade import upgrade
-from jupyter_agentbox.testing import FakeClock
+from jupyter_agentbox.testing import FakeClock, FakeIds
 from tests.samples import a_request
 
 ROLE = 'user "ada"'
@@ -130,6 +132,25 @@ async def test_a_hub_service_of_that_role_stores_replaces_and_deletes_sign_ins(a
     assert await table.load("ada", "crm") == b"2"
     assert await table.remove_all_of("ada") == 1
     await table.aclose()
+
+
+async def test_a_hub_service_of_that_role_sends_its_record_and_cannot_change_what_was_refused(admin: str) -> None:
+    upgrade(admin, role=ROLE)
+    clock = FakeClock()
+    outbox = Outbox(clock=clock, whose={}, fields=lambda _: {"user": "ada"})
+    reader = OutboxReader(of_server(admin), clock=clock, ids=FakeIds())
+    await reader.open(["a"])
+    async with SqlApprovalStore(of_server(admin), clock=clock, outbox=outbox) as store:
+        await store.add(a_request())
+    await reader.seal()
+    (record,) = await reader.next("a")
+    assert await reader.set_aside("a", record, "it answered 400")
+    await reader.sent("a", record.position)
+    assert await reader.backlogs(["a"]) == [Backlog()]
+    await reader.aclose()
+
+    for statement in ("UPDATE agentbox_outbox_refused SET reason = ''", "DELETE FROM agentbox_outbox_refused"):
+        assert "permission denied" in refusal(of_server(admin), statement), statement
 
 
 def test_the_command_says_what_it_did_and_what_is_wrong(
