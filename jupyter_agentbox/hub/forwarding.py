@@ -25,7 +25,7 @@ log = logging.getLogger(__name__)
 
 #: Seconds in which records gather before they are sealed together: each time costs a commit.
 _GATHER: Final = 0.1
-#: Seconds until the database is tried again.
+#: Seconds until the database is tried again, or whatever else failed.
 _RETRY: Final = 2.0
 #: Seconds that a stopping service waits for a thread that waits for a sink.
 _FAREWELL: Final = 1.0
@@ -200,23 +200,27 @@ class RecordForwarder:
         await self._reader.aclose()
 
     async def _again_and_again(self, event: asyncio.Event, work: Callable[[], Awaitable[None]]) -> None:
-        """Work after each event, and later once more if the database cannot be used."""
-        is_away = False
+        """Work after each event, and later once more if that fails."""
+        has_failed = False
         while True:
             await event.wait()
             event.clear()
             try:
                 await work()
-                is_away = False
-                await asyncio.sleep(_GATHER)
             except DatabaseHeldError:
                 return
-            except StorageError as error:
-                if not is_away:
+            except Exception as error:
+                # The root of a task: its end would be the end of the trail.
+                if not has_failed and isinstance(error, StorageError):
                     log.warning("records for audit sinks wait for the database: %s", error)
-                is_away = True
+                elif not has_failed:
+                    log.exception("records for audit sinks wait")
+                has_failed = True
                 event.set()
                 await asyncio.sleep(_RETRY)
+            else:
+                has_failed = False
+                await asyncio.sleep(_GATHER)
 
     async def _seal(self) -> None:
         while await self._reader.seal():

@@ -158,7 +158,7 @@ class Outbox:
         now = self._clock.now()
         record = {**self._whose, **fields, "event": event, "time": record_time(now)}
         # Escaped: what is read back is sealed and sent, so a pair of lone surrogates may become one character.
-        data = json.dumps(record, separators=(",", ":")).encode()
+        data = json.dumps(record, separators=(",", ":"), allow_nan=False).encode()
         return Outgoing(made_at=microseconds(now), record=data, is_own=True)
 
     def line(self, line: bytes) -> Outgoing:

@@ -102,6 +102,27 @@ async def test_all_that_happens_to_a_call_is_sent_in_a_chain_with_who_decided_an
     assert (chain.records, chain.last, chain.is_ended) == (7, 7, True)
 
 
+async def test_each_approval_of_several_and_each_change_of_the_policy_is_sent(tmp_path: Path) -> None:
+    async with (
+        asyncio.timeout(TIMEOUT),
+        collecting() as sink,
+        running_service(tmp_path, a_policy(ask(group="data-stewards", count=2)), audit=audit(sink.url)) as service,
+    ):
+        async with service.tools_of("ada") as tools:
+            calling = asyncio.create_task(tools.call_tool(call()))
+            for approver in ("bob", "cleo"):
+                await service.decide(await waiting(service, approver), approver)
+            await calling
+        (tmp_path / "policy.json").write_text(json.dumps(a_policy(ALLOW)))
+        await service.box.policy.look()
+        records = await sink.has("configured")
+    votes = [[vote["reviewer"] for vote in one["votes"]] for one in records if one["event"] == "changed"]
+    decided = next(one for one in records if one["event"] == "decided")
+    assert votes == [["bob"]]
+    assert (decided["decision"]["reviewer"], [vote["reviewer"] for vote in decided["votes"]]) == ("cleo", ["bob"])
+    assert next(one for one in records if one["event"] == "configured")["user"] == ""
+
+
 async def test_what_users_servers_report_is_sent_as_they_sealed_it_and_notes_are_the_services(
     tmp_path: Path, database_url: str
 ) -> None:
