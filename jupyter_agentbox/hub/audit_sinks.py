@@ -21,11 +21,10 @@ from jupyter_agentbox.storage.outbox_reader import OutboxReader
 from jupyter_agentbox.storage.service_claim import ServiceClaim
 
 from .callers import asker_of
+from .exports import SERVICE
 from .forwarding import ForwardCounter, RecordForwarder
 from .reviews import persons_to_json
 
-#: The sender's name, for syslog and OpenTelemetry, as in downloads.
-SERVICE: Final = "jupyter-agentbox-hub"
 #: What a request has, besides the fields that users' servers record.
 _PERSONS: Final = ("asked_by", "reported", "approvers")
 

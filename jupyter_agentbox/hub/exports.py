@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
 from tornado import iostream, web
 from tornado.http1connection import HTTP1Connection
@@ -18,6 +18,9 @@ from jupyter_agentbox.services.json_answers import answer_text
 from .handlers import JsonHandler
 
 Row = TypeVar("Row")
+
+#: The service's name in OpenTelemetry logs and for syslog.
+SERVICE: Final = "jupyter-agentbox-hub"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,4 +91,4 @@ class ExportHandler(JsonHandler):
 
 def otlp_line(logs: Sequence[JsonObject]) -> str:
     """Return log records as a line of OTLP's JSON; empty without any."""
-    return f"{answer_text(export_request(logs, service='jupyter-agentbox-hub'))}\n" if logs else ""
+    return f"{answer_text(export_request(logs, service=SERVICE))}\n" if logs else ""

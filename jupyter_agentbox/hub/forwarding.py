@@ -24,7 +24,7 @@ from jupyter_agentbox.storage.outbox_reader import MOST_REFUSED, Backlog, Outbox
 log = logging.getLogger(__name__)
 
 #: Seconds in which records gather before they are sealed together: each time costs a commit.
-_GATHER: Final = 0.1
+_GATHER: Final = 0.2
 #: Seconds until the database is tried again, or whatever else failed.
 _RETRY: Final = 2.0
 #: Seconds that a stopping service waits for a thread that waits for a sink.
@@ -149,7 +149,7 @@ class RecordForwarder:
             in_background(self._again_and_again(self._has_added, self._seal), what="sealing records for audit sinks"),
             *(
                 in_background(
-                    self._again_and_again(line.has_records, lambda line=line: self._send(line)),  # type: ignore[misc]
+                    self._again_and_again(line.has_records, partial(self._send, line)),
                     what=f"sending records to {line.sender.name}",
                 )
                 for line in self._lines

@@ -24,6 +24,8 @@ from .group_commit import GroupCommitter
 from .outbox import Outgoing, add_records, make_outbox_tables, outbox, outbox_end, outbox_refused, outbox_sinks
 from .service_claim import ServiceClaim
 
+#: Begins the name of the service's chain: no server's chain has a slash, so a user can report no record in it.
+_OWN: Final = "service/"
 #: Records that are sealed, or read for a sink, at once. Each has at most about 60 kB.
 _STEP: Final = 250
 #: How many records that one sink refuses are stored.
@@ -37,6 +39,7 @@ _SEAL: Final = (
 _UNSEALED: Final = (
     select(outbox.c.id, outbox.c.is_own, outbox.c.record).where(outbox.c.position.is_(None)).order_by(outbox.c.id)
 )
+_SLOWEST: Final = select(func.min(outbox_sinks.c.position))
 _END: Final = select(outbox_end).where(outbox_end.c.id == 1)
 
 
@@ -115,7 +118,7 @@ class OutboxReader:
         ------
         StorageError
         """
-        chain = self._ids.new()
+        chain = f"{_OWN}{self._ids.new()}"
         return await self._committer.run(lambda connection: _begin(connection, sinks, chain), write=True)
 
     async def add(self, record: Outgoing) -> None:
@@ -231,13 +234,15 @@ def _next(connection: Connection, sink: str) -> Sequence[SealedRecord]:
 
 
 def _sent(connection: Connection, sink: str, position: int) -> None:
+    before = connection.scalar(_SLOWEST)
     connection.execute(outbox_sinks.update().where(outbox_sinks.c.sink == sink).values(position=position))
-    _remove_sent(connection)
+    _remove_sent(connection, after=before or 0)
 
 
-def _remove_sent(connection: Connection) -> None:
-    slowest = select(func.min(outbox_sinks.c.position)).scalar_subquery()
-    connection.execute(outbox.delete().where(outbox.c.position <= slowest))
+def _remove_sent(connection: Connection, *, after: int = 0) -> None:
+    """Remove what all sinks have. What comes `after` a position is found without passing by removed rows once more."""
+    is_sent = outbox.c.position.between(after + 1, connection.scalar(_SLOWEST) or 0)
+    connection.execute(outbox.delete().where(is_sent))
 
 
 def _set_aside(connection: Connection, values: dict[str, Any]) -> bool:

@@ -143,6 +143,22 @@ async def test_what_users_servers_report_is_sent_as_they_sealed_it_and_notes_are
     assert own_chain(receiver.lines).is_whole
 
 
+async def test_a_user_can_report_no_record_in_the_chain_of_the_service(tmp_path: Path) -> None:
+    async with (
+        asyncio.timeout(TIMEOUT),
+        collecting() as sink,
+        running_service(tmp_path, a_policy(), audit=audit(sink.url)) as service,
+    ):
+        (started,) = await sink.has("started")
+        chain = started["chain"]
+        assert chain.startswith("service/")
+        for forged in (chain, "service/other"):
+            assert (await report(service, "eve", lines_of("eve", 1, chain=forged)))[0] != 200
+        assert (await report(service, "eve", lines_of("eve", 1)))[0] == 200
+        await sink.has("ended")
+    assert [one["chain"] for one in sink.records if one["user"] == "eve"] == ["c1"]
+
+
 async def test_calls_run_while_a_sink_is_away_and_all_records_arrive_when_it_is_back(
     tmp_path: Path, database_url: str, caplog: pytest.LogCaptureFixture
 ) -> None:
