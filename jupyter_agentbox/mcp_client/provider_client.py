@@ -13,7 +13,7 @@ from jupyter_agentbox.exceptions import SignInError
 
 from .configuration import HttpServer
 from .provider_addresses import may_lead_to
-from .response_body import CappedBody
+from .response_body import cap_body
 
 #: Timeout of one request to a provider, in seconds.
 _PATIENCE: Final = 30.0
@@ -33,7 +33,7 @@ async def provider_client(server: HttpServer, **options: Any) -> AsyncIterator[h
             raise SignInError(f"`{server.name}` names an address to sign in at that is not used: {origin_of(url)}")
 
     async def bound(response: httpx2.Response) -> None:
-        response.stream = CappedBody(response.stream, cap=_LONGEST_ANSWER)
+        cap_body(response, _LONGEST_ANSWER)
 
     hooks: dict[str, Any] = {"request": [check], "response": [bound]}
     async with httpx2.AsyncClient(

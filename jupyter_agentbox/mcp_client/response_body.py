@@ -93,6 +93,18 @@ class CappedBody(httpx2.AsyncByteStream):
         await self._inner.aclose()
 
 
+def cap_body(response: httpx2.Response, cap: int, **options: Any) -> None:
+    """Limit the body of a response, and do not decompress it: nobody asked for that, and the limit is on what is sent.
+
+    Parameters
+    ----------
+    options
+        As for `CappedBody`.
+    """
+    response.headers.pop("Content-Encoding", None)
+    response.stream = CappedBody(response.stream, cap=cap, **options)
+
+
 async def drop_body(response: httpx2.Response) -> None:
     """Discard the body of a response that is followed by another request: the client would read all of it."""
     await cast(httpx2.AsyncByteStream, response.stream).aclose()

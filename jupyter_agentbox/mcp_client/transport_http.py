@@ -25,7 +25,7 @@ from jupyter_agentbox.exceptions import SignInRequiredError, ToolServerError
 from .bearer_auth import SignedIn, missing_scope
 from .configuration import HttpServer
 from .headers_helper import HelperHeaders
-from .response_body import CappedBody, describe, longest_silence
+from .response_body import cap_body, describe, longest_silence
 from .sent_requests import RequestFailure, current
 from .wire import Wire
 
@@ -196,9 +196,12 @@ class ContainedClient(httpx2.AsyncClient):
                 sent.is_taken = True
             if not is_events and not is_json and response.status_code == 200 and (sent := current()) is not None:
                 sent.fail(RequestFailure.UNUSABLE, f"its answer is not MCP but {kind or 'of no type'}")
-            response.stream = CappedBody(
-                response.stream,
-                cap=self._cap,
+            encoding = response.headers.get("content-encoding", "identity")
+            if encoding != "identity" and (sent := current()) is not None:
+                sent.fail(RequestFailure.UNUSABLE, f"its answer is compressed ({encoding:.40}), although nobody asked")
+            cap_body(
+                response,
+                self._cap,
                 by_event=is_events,
                 sent=current(),
                 silence=longest_silence(response.headers) if is_events else None,
@@ -232,7 +235,7 @@ class ContainedClient(httpx2.AsyncClient):
 
 async def _read_body(response: httpx2.Response) -> bytes:
     """Return the body of an error response; empty if it breaks off or is too long."""
-    response.stream = CappedBody(response.stream, cap=_LARGEST_ERROR_BODY)
+    cap_body(response, _LARGEST_ERROR_BODY)
     try:
         return await response.aread()
     except (httpx2.HTTPError, httpx2.StreamError):

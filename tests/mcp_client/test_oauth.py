@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import logging
 from collections.abc import Iterator
 from dataclasses import replace
@@ -11,6 +12,8 @@ from typing import Any
 
 import httpx2
 import pytest
+from starlette.requests import Request
+from starlette.responses import Response
 
 from jupyter_agentbox.core.calls import ToolCall
 from jupyter_agentbox.core.tools import ServerState
@@ -267,6 +270,19 @@ async def test_a_code_of_another_provider_is_not_exchanged(remote: OAuthServer) 
         with pytest.raises(ToolServerError):
             await authorization.finish(code=back["code"], state=back["state"], issuer=issuer)
     assert remote.valid == {}
+
+
+@pytest.mark.parametrize("step", ["_register", "_token"])
+async def test_an_answer_that_a_provider_compresses_is_not_read(monkeypatch: pytest.MonkeyPatch, step: str) -> None:
+    answer = getattr(OAuthServer, step)
+
+    async def compressed(self: OAuthServer, asked: Request) -> Response:
+        body = (await answer(self, asked)).body
+        return Response(gzip.compress(body), media_type="application/json", headers={"Content-Encoding": "gzip"})
+
+    monkeypatch.setattr(OAuthServer, step, compressed)
+    with running_oauth_server() as remote, pytest.raises(ToolServerError, match="signing in to `remote` failed"):
+        await sign_in(server_at(remote.url), remote)
 
 
 @pytest.mark.parametrize("url", ["http://shop.example/mcp", "http://127.0.0.1.evil.example/mcp"])

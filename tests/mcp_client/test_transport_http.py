@@ -101,6 +101,13 @@ async def test_an_answer_that_is_not_json_fails_its_call(running: Running, http_
         assert (await servers.call_tool(call("echo"))).text == ""
 
 
+async def test_an_answer_that_is_compressed_is_not_read(running: Running, http_server: HttpServer) -> None:
+    async with running(entry(http_server("raw_http.py"))) as servers:
+        with pytest.raises(ToolServerError, match=r"`web\.compressed` ran, but its answer is compressed \(gzip\)"):
+            await servers.call_tool(call("compressed", size=100_000_000))
+        assert (await servers.call_tool(call("echo"))).text == ""
+
+
 async def test_a_server_that_does_not_answer_the_end_of_its_session_is_stopped_all_the_same(
     running: Running, http_server: HttpServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:

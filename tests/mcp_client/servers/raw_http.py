@@ -1,6 +1,7 @@
 # ruff: noqa: ARG002  # every tool gets the request and the arguments
 """A streamable HTTP server of the handshake era, written by hand so that it can misbehave. Prints its port first."""
 
+import gzip
 import json
 import sys
 import threading
@@ -19,7 +20,7 @@ if sys.argv[1:] == ["400 text"]:
 ran = []
 descriptions = {}
 TOOLS = ["echo", "wait", "release", "status", "hang_up", "cut", "cut_events", "big", "was_cancelled", "forget", "text"]
-TOOLS += ["rename", "error", "ran", "let_poll", "many"]
+TOOLS += ["rename", "error", "ran", "let_poll", "many", "compressed"]
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -103,6 +104,11 @@ class Handler(BaseHTTPRequestHandler):
 
     def tool_text(self, request, arguments):
         self.reply(200, b"<html>", kind="text/html")
+
+    def tool_compressed(self, request, arguments):
+        message = {"jsonrpc": "2.0", "id": request["id"], "result": {"content": []}}
+        spaces = b" " * arguments["size"]
+        self.reply(200, gzip.compress(json.dumps(message).encode() + spaces), Content_Encoding="gzip")
 
     def tool_wait(self, request, arguments):
         released.wait(60)
