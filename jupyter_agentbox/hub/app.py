@@ -48,7 +48,7 @@ from .api_handlers import (
 from .audit_sinks import notes_of_sinks, sinks_of
 from .composition import HubBox, Settings, build
 from .gc_pauses import kept_short
-from .handlers import SETTINGS_KEY, NoPageHandler, Parts
+from .handlers import SETTINGS_KEY, NoPageHandler, Parts, log_error
 from .history_page import HistoryPageHandler
 from .hold_handlers import HoldReleaseHandler, HoldsHandler
 from .inbox import DecisionsPageHandler, InboxHandler
@@ -519,6 +519,11 @@ class _CallbackHandler(HubOAuthCallbackHandler):  # type: ignore[misc]  # jupyte
     def hub_auth(self) -> HubOAuth:
         parts: Parts = self.settings[SETTINGS_KEY]
         return parts.hub_auth
+
+    def log_exception(self, typ: Any, value: Any, tb: Any) -> None:
+        """Log why a login failed."""
+        del typ, tb
+        log_error(self.request, value)
 
 
 def main(argv: Sequence[str]) -> int:

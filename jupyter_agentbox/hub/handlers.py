@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from jupyterhub.services.auth import HubOAuth, HubOAuthenticated
 from tornado import web
+from tornado.httputil import HTTPServerRequest
 
 from jupyter_agentbox.core.calls import JsonObject
 from jupyter_agentbox.core.text import one_line
@@ -149,22 +150,16 @@ class HubServiceHandler(HubOAuthenticated, web.RequestHandler):  # type: ignore[
         return None if not token else await caller_by_token(hub_auth, token, use_cache=use_cache)
 
     def log_exception(self, typ: Any, value: Any, tb: Any) -> None:
-        """Log an `AgentBoxError` in one line: it is an answer, not a defect.
-
-        Tornado would log the query, too, in which a provider sends the code of a sign-in.
-        """
-        what = f"{self.request.method} {self.request.path}"
+        """Log an `AgentBoxError` in one line: it is an answer, not a defect."""
+        del typ, tb
         if isinstance(value, AgentBoxError):
             level = logging.WARNING if isinstance(value, StorageError) else logging.INFO
             said = str(value) if isinstance(value, StorageError) else value.code
             caller = getattr(self, "caller", None)
             who = "nobody" if caller is None else caller.name
-            log.log(level, "%s by %s: %s", what, one_line(who), said)
-        elif isinstance(value, web.HTTPError):
-            said = value.log_message or value.reason or ""
-            log.warning("%s: %d %s", what, value.status_code, one_line(said % value.args if value.args else said))
+            log.log(level, "%s %s by %s: %s", self.request.method, self.request.path, one_line(who), said)
         else:
-            log.error("%s failed", what, exc_info=(typ, value, tb))
+            log_error(self.request, value)
 
 
 class JsonHandler(HubServiceHandler):
@@ -295,6 +290,14 @@ class NoPageHandler(PageHandler):
 
     def check_xsrf_cookie(self) -> None:
         """Skip the check: nothing can be changed here."""
+
+
+def log_error(request: HTTPServerRequest, error: BaseException) -> None:
+    """Log why a request failed, without its query, which may contain an OAuth code; tornado would log all of it."""
+    if not isinstance(error, web.HTTPError):
+        log.error("%s %s failed", request.method, request.path, exc_info=error)
+    elif error.log_message:
+        log.warning("%s %s %d: %s", request.method, request.path, error.status_code, error.get_message())
 
 
 def client_message(error: AgentBoxError) -> str:

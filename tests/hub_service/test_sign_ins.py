@@ -23,6 +23,7 @@ from jupyter_agentbox.core.tools import ServerState
 from jupyter_agentbox.exceptions import SignInRequiredError, ToolServerError
 from jupyter_agentbox.hub.app import main
 from jupyter_agentbox.hub.sign_in_keys import SignInKeys
+from jupyter_agentbox.services.servers.sign_ins import SignInManager
 from tests.oauth_server import OAuthServer, query_of, running_oauth_server
 
 from .service import TIMEOUT, USERS, Service, running_service
@@ -57,7 +58,7 @@ class Browser:
         self.service = service
         self.cookies = {"service-agentbox": service.cookie(f"session:{user}").partition("=")[2]}
 
-    async def fetch(self, url: str, form: dict[str, str] | None = None, **headers: str) -> HTTPResponse:
+    async def fetch(self, url: str, form: dict[str, str] | None = None, /, **headers: str) -> HTTPResponse:
         url = url if "://" in url else f"{self.service.url}{url}"
         body = None if form is None else "&".join(f"{key}={value}" for key, value in form.items())
         cookie = "; ".join(f"{name}={value}" for name, value in self.cookies.items())
@@ -292,6 +293,34 @@ async def test_the_answer_of_a_provider_counts_only_for_who_began_in_the_browser
         assert await whoami(service, "ada") == "you are ada"
 
 
+async def test_no_log_line_has_what_a_provider_sent_with_a_browser(
+    remote: OAuthServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def break_off(*_: object, **__: object) -> None:
+        raise RuntimeError("a defect")
+
+    caplog.set_level(logging.DEBUG, "tornado")
+    caplog.set_level(logging.DEBUG, "jupyter_agentbox")
+    async with running_service(tmp_path, policy_with(remote), **at(tmp_path)) as service:
+        ada, nobody = Browser(service, "ada"), Browser(service, "ada")
+        nobody.cookies.clear()
+        back = await asyncio.to_thread(remote.grant, await ada.begin(), "ada")
+        codes = [
+            (await nobody.fetch(back)).code,
+            (await ada.fetch(back, **{"Sec-Fetch-Mode": "cors"})).code,
+            (await ada.fetch(f"{back}&iss=%ff")).code,
+            (await ada.fetch(back.replace(f"/{SERVER}?", "/another?"))).code,
+        ]
+        with monkeypatch.context() as patch:
+            patch.setattr(SignInManager, "finish", break_off)
+            codes.append((await ada.fetch(back)).code)
+        codes.append((await ada.fetch(back)).code)
+    assert codes == [403, 403, 400, 404, 500, 200]
+    assert "a defect" in caplog.text
+    secrets = [query_of(back)["code"], query_of(back)["state"], *remote.secrets]
+    assert not [secret for secret in secrets if secret in caplog.text]
+
+
 async def test_nobody_begins_or_ends_a_sign_in_without_their_own_page(remote: OAuthServer, tmp_path: Path) -> None:
     async with running_service(tmp_path, policy_with(remote), **at(tmp_path)) as service:
         ada = Browser(service, "ada")
@@ -305,28 +334,6 @@ async def test_nobody_begins_or_ends_a_sign_in_without_their_own_page(remote: OA
         again = await ada.fetch(f"servers/{SERVER}/sign-in")  # the address of the form's answer, opened anew
         assert (again.code, again.headers["Location"]) == (302, "/services/agentbox/servers")
         assert await ada.status() == "signed in"
-
-
-async def test_no_log_has_the_code_of_a_sign_in(
-    remote: OAuthServer, tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    caplog.set_level(logging.DEBUG)
-    async with running_service(tmp_path, policy_with(remote), **at(tmp_path)) as service:
-        ada, nobody = Browser(service, "ada"), Browser(service, "ada")
-        nobody.cookies.clear()
-        back = await asyncio.to_thread(remote.grant, await ada.begin(), "ada")
-        assert (await nobody.fetch(back)).code == 403
-        assert (await Browser(service, "bob").fetch(back)).code == 403
-        assert (await ada.fetch(back, **{"Sec-Fetch-Mode": "cors", "Sec-Fetch-Dest": "empty"})).code == 403
-        with monkeypatch.context() as broken:
-            broken.setattr(service.box.sign_in_managers, "of", None)
-            assert (await ada.fetch(back)).code == 500
-        assert (await ada.fetch(back)).code == 200
-    code = query_of(back)["code"]
-    ours = [record for record in caplog.records if record.name.startswith(("jupyter_agentbox", "tornado"))]
-    told = "\n".join(map(logging.Formatter().format, ours))
-    assert "sign-in/callback/crm: 403 you are not signed in" in told
-    assert code not in told
 
 
 async def test_a_refusal_at_the_provider_is_shown_and_keeps_nothing(remote: OAuthServer, tmp_path: Path) -> None:
