@@ -479,6 +479,8 @@ def make_application(box: HubBox, hub_auth: HubOAuth, public_url: str) -> web.Ap
         # In memory only: after a restart everybody has to log in again, and nobody can sign a cookie.
         cookie_secret=secrets.token_bytes(32),
         xsrf_cookies=True,
+        # The forms contain it. A script of a notebook, which has the same origin on most Hubs, must not have it.
+        xsrf_cookie_kwargs={"httponly": True},
         log_function=_log_request,
     )
     application.settings[SETTINGS_KEY] = parts

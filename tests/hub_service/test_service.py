@@ -584,7 +584,8 @@ async def test_a_script_in_a_browser_neither_reads_nor_decides_with_the_login_of
         service, request = asked.service, asked.request
         page = f"requests/{request['id']}"
         form = f"answer=allow&digest={request['call']['digest']}"
-        xsrf = SimpleCookie((await service.get(session="bob")).headers["Set-Cookie"])["_xsrf"].value
+        cookie = SimpleCookie((await service.get(session="bob")).headers["Set-Cookie"])["_xsrf"]
+        xsrf = cookie.value
         login = {"Cookie": f"{service.cookie('session:bob')}; _xsrf={xsrf}", "X-XSRFToken": xsrf}
         refused = []
         for how in ({"Sec-Fetch-Mode": "cors"}, {"Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "iframe"}):
@@ -596,6 +597,7 @@ async def test_a_script_in_a_browser_neither_reads_nor_decides_with_the_login_of
         by_token = await service.fetch("api/requests", {"Authorization": "Bearer bob", "Sec-Fetch-Mode": "cors"})
 
         assert set(refused) == {403}
+        assert cookie["httponly"], "otherwise a script could send a form, which a browser does by opening its page"
         assert (opened.code, by_token.code) == (200, 200)
         assert opened.headers["Cross-Origin-Opener-Policy"] == "same-origin"
         assert (await service.pending("bob"))[0]["status"] == "pending"
