@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import hashlib
 import secrets
@@ -41,6 +42,8 @@ class OAuthServer:
         What it says of a token instead of what is true.
     missing_scope : str
         What no token may do that the tool needs.
+    renewal_takes : float
+        How long the provider takes to renew a token, in seconds.
     on_ask : callable
         Called with the path when the provider is asked for a token or told to revoke one, before it does.
     """
@@ -56,7 +59,8 @@ class OAuthServer:
         self.asked: list[tuple[str, dict[str, str]]] = []
         self.metadata: dict[str, Any] = {}
         self.token: dict[str, Any] = {}
-        self.on_ask: Callable[[str], None] = lambda _: None
+        self.on_ask: Callable[[str], object] = lambda _: None
+        self.renewal_takes = 0.0
         self.is_down = False
         self.is_open_until_called = False
         self.missing_scope = ""
@@ -174,6 +178,7 @@ class OAuthServer:
         if self.is_down:
             return Response(status_code=503)
         if form["grant_type"] == "refresh_token":
+            await asyncio.sleep(self.renewal_takes)
             account = self.refreshable.pop(form["refresh_token"], None)
         else:
             code = self._codes.pop(form["code"], {})

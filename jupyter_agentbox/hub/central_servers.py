@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
 
+from jupyter_agentbox.background import in_background
 from jupyter_agentbox.core.calls import ToolCall
 from jupyter_agentbox.core.ports import CallListener
 from jupyter_agentbox.core.tools import ToolDescription, ToolResult
@@ -16,6 +17,7 @@ from jupyter_agentbox.mcp_client.servers import McpServers
 from jupyter_agentbox.mcp_client.sign_ins import SignInStore
 
 from .callers import Caller
+from .policy_file import PolicyFile
 from .policy_in_force import PolicyInForce
 
 
@@ -111,7 +113,7 @@ class CentralServers:
         self._entries = _Entries(policy.current.servers_for(environment))
         self.shared = McpServers(source=self._entries, limits=limits)
         self._own: dict[str, _OwnServers] = {}
-        policy.follow(lambda _before, _now: self._follow())
+        policy.follow(self._follow)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -168,13 +170,19 @@ class CentralServers:
         idle = [name for name, own in self._own.items() if own.calls == 0 and own.used_at < limit]
         await asyncio.gather(*(self._own.pop(name).servers.aclose() for name in idle))
 
-    def _follow(self) -> None:
-        """Apply a new policy. Servers whose entries changed are stopped, and start again at their next use."""
+    def _follow(self, before: PolicyFile, now: PolicyFile) -> None:
+        """Apply a new policy. Servers whose entries changed are stopped, and start again at their next use.
+
+        So are those to which users sign in from now on, or no longer: a connection keeps the sign-in that it has.
+        """
+        others = before.sign_in_servers ^ now.sign_in_servers
         if self._entries.change(self._policy.current.servers_for(self._environment)):
             self.shared.servers()
         for name, own in self._own.items():
             if own.entries.change(self._configuration(name, own.groups)):
                 own.servers.servers()
+            for server in others.intersection(own.entries.configuration.servers):
+                in_background(_stop(own.servers, server), what=f"stopping the MCP server {server}")
 
     def _configuration(self, user: str, groups: frozenset[str]) -> Configuration:
         return self._policy.current.servers_for(self._environment, user=user, groups=groups)
@@ -228,3 +236,7 @@ class UserTools:
     async def call_tool(self, call: ToolCall, *, listener: CallListener | None = None) -> ToolResult:
         """Run the call once."""
         return await self._servers.call_tool(call, self._caller, listener=listener)
+
+
+async def _stop(servers: McpServers, name: str) -> None:
+    await servers.stop(name)

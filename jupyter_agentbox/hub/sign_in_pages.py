@@ -122,6 +122,7 @@ class SignInCallbackHandler(SignInBaseHandler):
 
     async def get(self, name: str) -> None:
         """Process the provider's answer, and show the outcome."""
+        self.check_server(name)  # the policy may have changed since the person began
         answer = ProviderAnswer(
             state=self._argument("state"),
             code=self._argument("code"),

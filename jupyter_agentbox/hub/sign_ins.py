@@ -6,9 +6,9 @@ import asyncio
 import errno
 import logging
 import threading
+import time
 from collections.abc import Callable, Coroutine
 from typing import Any, Final, TypeVar
-from weakref import WeakValueDictionary
 
 from jupyter_agentbox.exceptions import StorageError, ToolServerError
 from jupyter_agentbox.mcp_client.sign_ins import SignIn, sign_in_from_json
@@ -22,6 +22,9 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
+#: Seconds for which the service waits at its end for providers that renew a sign-in, and between two looks.
+_LAST_RENEWALS: Final = 5.0
+_PAUSE: Final = 0.02
 _NOT_NOW: Final = "the service's database cannot be used at the moment. Try again later"
 
 
@@ -56,8 +59,8 @@ class CentralSignIns:
         self.policy = policy
         self._keep_days = keep_days
         self.page = f"{public_url}{SIGN_IN_PAGE}"
-        self._locks: WeakValueDictionary[tuple[str, str], threading.Lock] = WeakValueDictionary()
-        self._guard = threading.Lock()
+        self._lock = threading.Lock()
+        self._renewals: set[tuple[str, str]] = set()
 
     def read_keys(self) -> None:
         """Read the keys if users sign in to any server. Their file is created if it does not exist.
@@ -81,17 +84,24 @@ class CentralSignIns:
             log.info("%d sign-ins to central servers were removed: not renewed for %g days", removed, self._keep_days)
 
     async def aclose(self) -> None:
-        """Close the database."""
+        """Close the database, after a moment for running renewals: each refresh token works once."""
+        until = time.monotonic() + _LAST_RENEWALS
+        while self._renewals and time.monotonic() < until:  # noqa: ASYNC110  # the set is also changed in threads
+            await asyncio.sleep(_PAUSE)
         await self.table.aclose()
 
     def of(self, user: str) -> UserSignInStore:
         """Return the sign-ins of one user."""
         return UserSignInStore(self, user)
 
-    def lock_of(self, user: str, server: str) -> threading.Lock:
-        """Return the lock that the renewal of a sign-in holds. It exists as long as somebody refers to it."""
-        with self._guard:
-            return self._locks.setdefault((user, server), threading.Lock())
+    def begin_renewal(self, user: str, server: str) -> Callable[[], None] | None:
+        """Begin the renewal of a sign-in; return the function that ends it, or ``None`` if one is running."""
+        renewal = user, server
+        with self._lock:
+            if renewal in self._renewals:
+                return None
+            self._renewals.add(renewal)
+        return lambda: self._renewals.discard(renewal)
 
 
 class UserSignInStore:
@@ -166,11 +176,9 @@ class UserSignInStore:
         """
         self._change(name, lambda _: None)
 
-    def begin_renewal(self, name: str) -> Callable[[], None]:
-        """Wait for the lock that the renewal of this sign-in holds; return its release function."""
-        lock = self._sign_ins.lock_of(self._user, name)
-        lock.acquire()
-        return lock.release
+    def begin_renewal(self, name: str) -> Callable[[], None] | None:
+        """Take the lock that a sign-in's renewal holds; return its release function, or ``None`` if another has it."""
+        return self._sign_ins.begin_renewal(self._user, name)
 
     def _decrypt(self, name: str, content: bytes | None, trust_key: str) -> SignIn | None:
         if content is None:

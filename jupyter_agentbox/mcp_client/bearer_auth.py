@@ -15,6 +15,8 @@ from typing import Any, Final
 import httpx2
 from mcp.client.auth.utils import extract_field_from_www_auth
 
+from jupyter_agentbox.exceptions import ToolServerError
+
 from .configuration import HttpServer
 from .provider_addresses import is_safe_address
 from .response_body import drop_body
@@ -25,6 +27,9 @@ from .trust_keys import trust_key_of
 _log = logging.getLogger(__name__)
 #: How long before its expiry a token is renewed, in seconds.
 _MARGIN: Final = 30.0
+#: How long, in seconds, to wait for another renewal of the same sign-in; below, the time between two attempts.
+_LONGEST_RENEWAL: Final = 70.0
+_PAUSE: Final = 0.05
 
 
 class SignedIn(httpx2.Auth):
@@ -56,6 +61,7 @@ class SignedIn(httpx2.Auth):
         self._trust_key = trust_key_of(server)
         self._lock = asyncio.Lock()
         self._sign_in: SignIn | None = None
+        self._unkept: SignIn | None = None
         self._renewals: set[asyncio.Task[SignIn | None]] = set()
         self.is_signed_in = False
         self.was_signed_in = False
@@ -105,7 +111,8 @@ class SignedIn(httpx2.Auth):
             if self._sign_in is not None and self._sign_in.tokens != used.tokens:
                 return self._sign_in
             async with self._alone():
-                await self.load()  # another process of this user may have renewed it; each refresh token works once
+                # another process of this user may have renewed it; each refresh token works once
+                await self._load_again()
                 if self._sign_in is None or self._sign_in.tokens != used.tokens:
                     return self._sign_in
                 if not used.tokens.get("refresh_token"):
@@ -114,14 +121,35 @@ class SignedIn(httpx2.Auth):
                 self._set(await asyncio.to_thread(self._replace, used, renewed))
                 return self._sign_in
 
+    async def _load_again(self) -> None:
+        """Load the stored sign-in within a request, which fails alone, and is not sent, if that is impossible.
+
+        A renewed sign-in that could not be stored is stored first: the stored one has a refresh token that was used.
+        """
+        if self._unkept is not None and self._sign_in is not None:
+            await asyncio.to_thread(self._replace, self._unkept, self._sign_in)
+        try:
+            await self.load()
+        except ToolServerError as error:
+            raise httpx2.ConnectError(str(error)) from None
+
     @contextlib.asynccontextmanager
     async def _alone(self) -> AsyncIterator[None]:
-        """Hold the lock under which only one process of this user renews the sign-in."""
-        let_go = await asyncio.to_thread(self._sign_ins.begin_renewal, self._server.name)
+        """Hold the lock under which only one process of this user renews the sign-in.
+
+        One that holds it longer than a renewal takes is not waited for. No thread waits: whoever holds the lock needs
+        one to go on, and there may be no more.
+        """
+        name, until = self._server.name, time.monotonic() + _LONGEST_RENEWAL
+        while (let_go := await asyncio.to_thread(self._sign_ins.begin_renewal, name)) is None:
+            if time.monotonic() > until:
+                break
+            await asyncio.sleep(_PAUSE)
         try:
             yield
         finally:
-            let_go()
+            if let_go is not None:
+                let_go()
 
     def _set(self, found: SignIn | None) -> None:
         self._sign_in = found
@@ -133,10 +161,13 @@ class SignedIn(httpx2.Auth):
 
     def _replace(self, used: SignIn, renewed: SignIn | None) -> SignIn | None:
         try:
-            return self._sign_ins.replace(self._server.name, used, renewed)
+            kept = self._sign_ins.replace(self._server.name, used, renewed)
         except OSError as error:
             _log.warning("the renewed sign-in to %s could not be kept: %s", self._server.name, error.strerror)
+            self._unkept = self._unkept or used
             return renewed
+        self._unkept = None
+        return kept
 
 
 def _bearer(sign_in: SignIn) -> str:

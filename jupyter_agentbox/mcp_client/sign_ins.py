@@ -30,8 +30,7 @@ _log = logging.getLogger(__name__)
 Place: TypeAlias = Literal["auto", "file", "memory"]
 #: The service name of the keyring's entries.
 KEYRING_SERVICE: Final = "jupyter-agentbox-mcp"
-#: How long, in seconds, to wait for another process to renew a sign-in; below, to write the file.
-_LONGEST_RENEWAL: Final = 70.0
+#: How long, in seconds, to wait for another process to write the file.
 _LONGEST_WRITING: Final = 5.0
 #: Polling interval of that wait, in seconds.
 _PAUSE: Final = 0.05
@@ -121,8 +120,8 @@ class SignInStore(Protocol):
             If it cannot be deleted.
         """
 
-    def begin_renewal(self, name: str) -> Callable[[], None]:
-        """Wait for the lock that a sign-in's renewal holds; return its release function."""
+    def begin_renewal(self, name: str) -> Callable[[], None] | None:
+        """Take the lock that a sign-in's renewal holds; return its release function, or ``None`` if another has it."""
 
 
 class Keyring(Protocol):
@@ -212,14 +211,19 @@ class LocalSignInStore:
         with self._alone():
             self._drop(name)
 
-    def begin_renewal(self, name: str) -> Callable[[], None]:
-        """Wait for the lock that a sign-in's renewal holds across processes; return its release function.
+    def begin_renewal(self, name: str) -> Callable[[], None] | None:
+        """Take the lock that a sign-in's renewal holds across processes.
 
-        A process that holds it longer than a renewal takes is not waited for.
+        Returns its release function, or ``None`` if another has it. Without a file, nothing is locked.
         """
         digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:16]
-        lock = _lock(self._lock_path(digest), _LONGEST_RENEWAL)
-        return lambda: None if lock is None else os.close(lock)
+        descriptor = _open(self._lock_path(digest))
+        if descriptor is None:
+            return lambda: None
+        if not _is_taken(descriptor):
+            os.close(descriptor)
+            return None
+        return lambda: os.close(descriptor)
 
     @contextlib.contextmanager
     def _alone(self) -> Iterator[None]:
@@ -325,24 +329,36 @@ def usable_keyring() -> Keyring | None:
 
 def _lock(path: Path | None, patience: float) -> int | None:
     """Return a locked open file; ``None`` if there is no file, or it could not be locked within `patience` seconds."""
+    if (descriptor := _open(path)) is None:
+        return None
+    until = time.monotonic() + patience
+    while not _is_taken(descriptor):
+        if time.monotonic() > until:
+            os.close(descriptor)
+            return None
+        time.sleep(_PAUSE)
+    return descriptor
+
+
+def _open(path: Path | None) -> int | None:
+    """Return an open file to lock; ``None`` if there is none."""
     if path is None or sys.platform == "win32":
         return None
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     except OSError:
         return None  # writing there would also fail, and report that
-    until = time.monotonic() + patience
-    while True:
+
+
+def _is_taken(descriptor: int) -> bool:
+    """Lock an open file, unless another process or thread has; return whether it is locked now."""
+    if sys.platform != "win32":
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            if time.monotonic() > until:
-                os.close(descriptor)
-                return None
-            time.sleep(_PAUSE)
-        else:
-            return descriptor
+            return False
+    return True
 
 
 def _is_private(found: os.stat_result) -> bool:

@@ -164,4 +164,5 @@ def _is(tenant: str, server: str) -> ColumnElement[bool]:
 
 def _content(connection: Connection, tenant: str, server: str) -> bytes | None:
     found = connection.scalar(select(sign_ins.c.content).where(_is(tenant, server)))
-    return None if found is None else bytes(found)
+    # SQLite keeps whatever somebody wrote there: what is no sign-in must not stop the next one
+    return bytes(found) if isinstance(found, bytes | bytearray | memoryview) else None

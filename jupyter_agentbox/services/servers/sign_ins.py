@@ -195,7 +195,10 @@ class SignInManager:
         Raises
         ------
         SignInError
-            If it ended, or was not begun by this person in this browser for this server; or the provider denied it.
+            If it ended, or was not begun by this person in this browser for this server at its present address; or the
+            provider denied it.
+        UnknownServerError, ServerConfigurationError
+            If the server cannot be used any more, or the sign-in cannot be stored.
         ToolServerError
             If the provider issues no token.
         """
@@ -204,6 +207,8 @@ class SignInManager:
             raise SignInError(f"this sign-in is over, or was never begun here: {_AGAIN}")
         if pending.person != person or not hmac.compare_digest(pending.browser_key.encode(), browser_key.encode()):
             raise SignInError(f"this sign-in was begun by somebody else, or in another browser: {_AGAIN}")
+        if trust_key_of(self._servers.http_server(name)) != trust_key_of(pending.server):
+            raise SignInError(f"the address of `{name}` has changed since you began: {_AGAIN}")
         del self._pending[answer.state]
         try:
             await self._keep(name, answer, pending.authorization)
