@@ -14,6 +14,7 @@ import pytest
 
 from jupyter_agentbox.core.calls import ToolCall
 from jupyter_agentbox.exceptions import StorageError, ToolServerError
+from jupyter_agentbox.services.servers.sign_ins import MOST
 from tests.oauth_server import OAuthServer, running_oauth_server
 
 from .service import USERS, Service, running_service
@@ -194,3 +195,12 @@ async def test_a_row_that_is_no_sign_in_does_not_stop_the_next_one(remote: OAuth
             assert await ada.status() == "not signed in"
             assert (await ada.sign_in(remote, "ada")).code == 200
             assert await whoami(service, "ada") == "you are ada"
+
+
+async def test_who_begins_sign_ins_for_ever_is_refused_and_delays_nobody(remote: OAuthServer, tmp_path: Path) -> None:
+    async with running_service(tmp_path, policy_with(remote), **at(tmp_path)) as service:
+        eve = Browser(service, "eve")
+        codes = [(await eve.press(f"servers/{SERVER}/sign-in")).code for _ in range(MOST + 3)]
+        assert codes == [*[200] * MOST, *[429] * 3]
+        assert len(remote.clients) == MOST
+        assert (await Browser(service, "ada").sign_in(remote, "ada")).code == 200

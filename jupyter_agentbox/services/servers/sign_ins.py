@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import hmac
+import time
+from collections import deque
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Protocol
@@ -19,8 +21,10 @@ from jupyter_agentbox.mcp_client.trust_keys import trust_key_of
 if TYPE_CHECKING:
     from jupyter_agentbox.mcp_client.authorization import Authorization
 
-#: Maximum number of concurrent sign-ins.
+#: Maximum number of sign-ins begun within `_PERIOD` seconds, which is as long as each may take: many providers register
+#: a client for each, and would at last refuse everybody.
 MOST: Final = 20
+_PERIOD: Final = 600.0
 _LONGEST_REASON: Final = 100
 _AGAIN: Final = "press “Sign in” again where you did before"
 
@@ -117,9 +121,9 @@ class SignInManager:
         self._sign_ins = sign_ins
         self._ids = ids
         self._on_change = on_change
+        self._begun_at: deque[float] = deque(maxlen=MOST)
         self._failures: dict[str, str] = {}
         self._pending: dict[str, _Pending] = {}
-        self._beginning = 0
 
     async def begin(self, name: str, *, person: str, redirect: str) -> Begun:
         """Discover the provider of a server. An earlier sign-in of the same person to it is abandoned.
@@ -137,18 +141,18 @@ class SignInManager:
         ------
         UnknownServerError, ServerConfigurationError, ToolServerError
         TooManyRequestsError
-            If too many sign-ins of others are in progress.
+            If too many were begun a short time ago.
         """
         server = self._servers.http_server(name)
+        now = time.monotonic()
+        if len(self._begun_at) == MOST and now - self._begun_at[0] < _PERIOD:
+            raise TooManyRequestsError(
+                f"{MOST} sign-ins were begun within {_PERIOD / 60:.0f} minutes: wait some minutes"
+            )
+        self._begun_at.append(now)
         self.cancel(name, person=person)
         self._set_failure(name, "")
-        if len(self._pending) + self._beginning >= MOST:
-            raise TooManyRequestsError(f"{MOST} sign-ins have been begun and not ended: wait some minutes")
-        self._beginning += 1
-        try:
-            authorization = await self._begun(server, redirect)
-        finally:
-            self._beginning -= 1
+        authorization = await self._begun(server, redirect)
         state = authorization.state
         begun = Begun(address=authorization.address, state=state, browser_key=self._ids.new())
         self._pending[state] = _Pending(
