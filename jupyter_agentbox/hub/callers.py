@@ -84,6 +84,10 @@ class Caller:
         """The caller as a reviewer."""
         return Reviewer(name=self.name, via=self.via, kind=self.kind, credential=self.credential)
 
+    def has_credential(self, id: str) -> bool:
+        """Whether the caller has the session or token to which the Hub gives this id."""
+        return self.credential == _digest(id)
+
     def is_in(self, groups: frozenset[str]) -> bool:
         """Whether the caller is a user who belongs to one of these groups."""
         return self.is_user and bool(self.groups & groups)
@@ -92,6 +96,10 @@ class Caller:
 def asker_of(request: ApprovalRequest) -> str:
     """Return the name of the user whose code made the call."""
     return request.call.origin.kernel_id or ""
+
+
+def _digest(id: str) -> str:
+    return hashlib.sha256(id.encode()).hexdigest()
 
 
 async def caller_by_token(
@@ -137,6 +145,6 @@ async def caller_by_token(
         kind=ReviewerKind.SERVICE if model.get("kind") == "service" else ReviewerKind.USER,
         groups=frozenset(model.get("groups") or ()),
         via=Via.BROWSER if is_session else Via.API_TOKEN,
-        credential=hashlib.sha256(credential.encode()).hexdigest() if credential else "",
+        credential=_digest(credential) if credential else "",
         may_hold=bool(hub_auth.check_scopes({HOLD_SCOPE}, model)),
     )

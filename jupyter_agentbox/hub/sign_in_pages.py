@@ -13,11 +13,14 @@ from jupyter_agentbox.core.changes import Change
 from jupyter_agentbox.core.text import one_line, visible
 from jupyter_agentbox.services.servers.sign_ins import ProviderAnswer, SignInManager
 
+from .callers import Caller
 from .handlers import PageHandler
 from .sign_in_addresses import CALLBACK, SIGN_IN_PAGE
 
 log = logging.getLogger(__name__)
 
+#: The cookie with the browser's session at the Hub.
+_HUB_SESSION: Final = "jupyterhub-session-id"
 #: Lifetime of the browser's cookie for a sign-in, in seconds.
 _COOKIE_AGE: Final = 600
 _LONGEST: Final = 8_000
@@ -37,6 +40,22 @@ class SignInBaseHandler(PageHandler):
         """Set the headers of all pages; providers do not learn from which page a person comes."""
         super().set_default_headers()
         self.set_header("Referrer-Policy", "no-referrer")
+
+    async def caller_by_cookie(self, *, use_cache: bool) -> Caller | None:
+        """Return the person logged in with this browser, and at the Hub with the same one; ``None`` if nobody is.
+
+        To a browser, a Hub with one domain is one origin: a script of another user's page can add that user's login to
+        the cookies, so that the person would sign in for the other user.
+        """
+        hub_auth = self.parts.hub_auth
+        names = [one.partition("=")[0].strip() for one in ";".join(self.request.headers.get_list("Cookie")).split(";")]
+        if max(names.count(hub_auth.cookie_name), names.count(_HUB_SESSION)) > 1:
+            raise web.HTTPError(
+                403, "your browser has the logins of several people, and one may be forged: delete this site's cookies"
+            )
+        caller = await super().caller_by_cookie(use_cache=use_cache)
+        session = hub_auth.get_session_id(self)
+        return caller if caller is None or not session or caller.has_credential(session) else None
 
     def check_server(self, name: str) -> None:
         """Refuse a server to which users do not sign in."""
@@ -94,7 +113,9 @@ class SignInHandler(SignInBaseHandler):
             samesite="Lax",  # not Strict: it is sent when a page of the provider redirects here
         )
         host = visible(urlsplit(begun.address).netloc)
-        self.render("sign_in.html", prefix=self.parts.prefix, name=name, address=begun.address, host=host)
+        self.render(
+            "sign_in.html", caller=self.caller, prefix=self.parts.prefix, name=name, address=begun.address, host=host
+        )
 
 
 class SignOutHandler(SignInBaseHandler):
@@ -135,7 +156,7 @@ class SignInCallbackHandler(SignInBaseHandler):
         self.clear_cookie(cookie, path=self.callback_path)
         log.info("%s signed in to the central server %s", one_line(self.caller.name), name)
         await self.parts.changes.note(Change.SIGNED_IN, {"name": name}, by=self.caller.reviewer)
-        self.render("signed_in.html", prefix=self.parts.prefix, name=name)
+        self.render("signed_in.html", caller=self.caller, prefix=self.parts.prefix, name=name)
 
     def _argument(self, name: str) -> str:
         return (self.get_query_argument(name, "", strip=False) or "")[:_LONGEST]

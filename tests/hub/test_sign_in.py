@@ -85,6 +85,7 @@ def test_a_user_signs_in_from_the_panel_and_the_tool_acts_as_them(
     hub_page.get_by_role("button", name="Sign in to crm").click()
     host = remote.origin.removeprefix("http://")
     expect(hub_page.get_by_role("main")).to_contain_text(f"You will sign in on a page of {host}.")
+    expect(hub_page.get_by_role("main")).to_contain_text("when code of the Hub's user ada calls them")
     picture(hub_page, "leave")
     hub_page.get_by_role("link", name=f"Go to {host}").click()
     hub_page.get_by_role("link", name="Allow as ada").click()

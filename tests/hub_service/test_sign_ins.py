@@ -293,6 +293,34 @@ async def test_the_answer_of_a_provider_counts_only_for_who_began_in_the_browser
         assert await whoami(service, "ada") == "you are ada"
 
 
+async def test_nobody_signs_in_for_a_user_whose_login_a_script_added(remote: OAuthServer, tmp_path: Path) -> None:
+    async with running_service(tmp_path, policy_with(remote), **at(tmp_path)) as service:
+        logins = {user: service.cookie(f"session:{user}") for user in ("ada", "eve")}
+        sessions = {user: f"jupyterhub-session-id=s-{user}" for user in ("ada", "eve")}
+        pages = {
+            "both logins": [logins["ada"], logins["eve"]],
+            "both sessions": [logins["eve"], sessions["ada"], sessions["eve"]],
+            "the login of the other": [logins["eve"], sessions["ada"]],
+            "their own": [logins["ada"], sessions["ada"]],
+        }
+        for path in ("servers", f"sign-in/callback/{SERVER}?state=a&code=b"):
+            answers = {name: await service.fetch(path, {"Cookie": "; ".join(page)}) for name, page in pages.items()}
+            codes = [answer.code for answer in answers.values()]
+            if path == "servers":
+                assert codes == [403, 403, 302, 200]
+                assert b"logins of several people" in answers["both logins"].body
+                assert "/hub/api/oauth2/authorize" in answers["the login of the other"].headers["Location"]
+            else:
+                assert codes == [403] * 4
+                assert b"never begun here" in answers["their own"].body
+                assert b"your login has ended" in answers["the login of the other"].body
+        ada = Browser(service, "ada")
+        ada.cookies["jupyterhub-session-id"] = "s-ada"
+        assert (await ada.sign_in(remote, "ada")).code == 200
+        ada.cookies["jupyterhub-session-id"] = "s-eve"
+        assert (await ada.press(f"servers/{SERVER}/sign-out")).code == 403
+
+
 async def test_no_log_line_has_what_a_provider_sent_with_a_browser(
     remote: OAuthServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
