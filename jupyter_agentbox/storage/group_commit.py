@@ -18,7 +18,7 @@ transaction is rolled back and every job gets its own transaction, so that none 
 A connection to a database server is closed when nobody has used it for `IDLE` seconds and nothing is due, because there
 may be thousands of idle processes. The next job opens it again.
 
-If anything ends the thread before `aclose`, all waiting and later jobs fail: nobody waits for a thread that is gone.
+If anything ends the thread, even `aclose`, all waiting and later jobs fail: nobody waits for a thread that is gone.
 """
 
 from __future__ import annotations
@@ -106,6 +106,7 @@ class GroupCommitter:
         self._gathered: dict[asyncio.AbstractEventLoop, _Gathered] = {}
         self._closed = False
         self._has_failed = False
+        self._has_ended = False
         # A daemon: whoever waits for a commit is gone too when the interpreter ends without `aclose`.
         self._thread = Thread(target=self._run, name="agentbox-storage", daemon=True)
         self._started = False
@@ -192,7 +193,7 @@ class GroupCommitter:
 
     def _put(self, tickets: list[_Ticket]) -> None:
         self._queue.put(tickets)
-        if self._has_failed:  # since `run` looked
+        if self._has_ended:  # since `run` looked
             self._fail_queued()
 
     def _run(self) -> None:
@@ -203,9 +204,13 @@ class GroupCommitter:
             log.exception("%s: its thread ended", self._database)
             self._has_failed = True
             _deliver([(ticket, self._failure()) for ticket in self._at_work])
+        finally:
+            self._has_ended = True  # first: whoever queues a job from now on, from another thread, looks at it
             self._fail_queued()
 
     def _failure(self) -> StorageError:
+        if not self._has_failed:
+            return StorageError(f"{self._database} is closed")
         return StorageError(f"{self._database} cannot be used until the server is restarted: see its log")
 
     def _fail_queued(self) -> None:

@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 from sqlalchemy import Connection
@@ -109,6 +111,33 @@ async def test_after_closing_nothing_is_taken(tmp_path: Path) -> None:
     with pytest.raises(StorageError):
         await committer.run(ignore, write=True)
     assert not [new for new in set(threading.enumerate()) - before if new.name == "agentbox-storage"]
+
+
+def test_a_job_that_another_thread_queues_while_it_closes_is_not_waited_for(tmp_path: Path) -> None:
+    committer = a_committer(tmp_path)
+    asyncio.run(committer.run(ignore, write=True))
+    is_late, is_closed = threading.Event(), threading.Event()
+
+    async def run() -> None:
+        loop = asyncio.get_running_loop()
+        create_future = loop.create_future
+
+        def create_late() -> asyncio.Future[Any]:
+            is_late.set()
+            assert is_closed.wait(TIMEOUT)
+            return create_future()
+
+        loop.create_future = create_late  # type: ignore[method-assign]
+        async with asyncio.timeout(TIMEOUT):
+            await committer.run(ignore, write=False)
+
+    with ThreadPoolExecutor(1) as threads:
+        late = threads.submit(lambda: asyncio.run(run()))
+        assert is_late.wait(TIMEOUT)
+        asyncio.run(committer.aclose())
+        is_closed.set()
+        with pytest.raises(StorageError, match="is closed"):
+            late.result()
 
 
 def test_a_loop_that_is_gone_does_not_stop_the_thread(tmp_path: Path) -> None:
