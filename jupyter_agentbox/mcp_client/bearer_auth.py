@@ -21,7 +21,7 @@ from .configuration import HttpServer
 from .provider_addresses import is_safe_address
 from .response_body import drop_body
 from .sign_ins import SignIn, SignInStore
-from .token_requests import refresh
+from .token_requests import refresh, revoke
 from .trust_keys import trust_key_of
 
 _log = logging.getLogger(__name__)
@@ -118,8 +118,11 @@ class SignedIn(httpx2.Auth):
                 if not used.tokens.get("refresh_token"):
                     return None
                 renewed = await refresh(self._server, used)
-                self._set(await asyncio.to_thread(self._replace, used, renewed))
-                return self._sign_in
+                kept = await asyncio.to_thread(self._replace, used, renewed)
+                self._set(kept)
+                if kept is None and renewed is not None:  # somebody signed out, and the provider knows only the old one
+                    await revoke(self._server, renewed)
+                return kept
 
     async def _load_again(self) -> None:
         """Load the stored sign-in within a request, which fails alone, and is not sent, if that is impossible.

@@ -59,3 +59,4 @@ def test_who_signed_out_stays_signed_out(tmp_path: Path) -> None:
     with running_oauth_server() as remote:
         assert asyncio.run(attack(SignedIn, remote, tmp_path)) is None
         assert remote.bearers[-1] not in {f"Bearer {token}" for token in remote.issued[2:]}
+        assert not remote.refreshable  # the provider was told
