@@ -63,7 +63,7 @@ async def test_a_renewal_that_cannot_read_the_database_fails_its_own_call_only(
             assert (await tools.call_tool(CALL)).text == "you are ada"
             remote.valid.clear()
             with monkeypatch.context() as patch:
-                patch.setattr(service.box.sign_ins.stores.store, "load", fail)
+                patch.setattr(service.box.sign_ins.table, "load", fail)
                 failed = await tools.call_tool(CALL)
             assert failed.is_error
             assert "did not run" in failed.text
@@ -79,7 +79,7 @@ async def test_a_renewed_sign_in_that_could_not_be_stored_is_stored_later(
         await Browser(service, "ada").sign_in(remote, "ada")
         async with service.tools_of("ada", SERVER) as tools:
             with monkeypatch.context() as patch:
-                patch.setattr(service.box.sign_ins.stores.store, "change", fail)
+                patch.setattr(service.box.sign_ins.table, "change", fail)
                 remote.valid.clear()
                 assert (await tools.call_tool(CALL)).text == "you are ada"
             for _ in range(2):
@@ -97,10 +97,10 @@ async def test_who_signed_out_stays_signed_out_although_a_renewal_could_not_be_s
         await ada.sign_in(remote, "ada")
         async with service.tools_of("ada", SERVER) as tools:
             with monkeypatch.context() as patch:
-                patch.setattr(service.box.sign_ins.stores.store, "change", fail)
+                patch.setattr(service.box.sign_ins.table, "change", fail)
                 remote.valid.clear()
                 assert (await tools.call_tool(CALL)).text == "you are ada"
-            await service.box.sign_ins.stores.store.remove_all_of("ada")  # as an administrator does
+            await service.box.sign_ins.table.remove_all_of("ada")  # as an administrator does
             remote.valid.clear()
             with pytest.raises(ToolServerError, match="the sign-in has ended"):
                 await tools.call_tool(CALL)
@@ -150,7 +150,7 @@ async def test_a_sign_in_to_a_server_that_the_policy_has_changed_meanwhile_keeps
         answer = await ada.fetch(back)
         assert (answer.code >= 400, says in answer.body) == (True, True), answer.body
         assert "sign_in" not in [row["call"]["tool"] for row in await record_of(service)]
-        assert not await service.box.sign_ins.stores.store.remove_all_of("ada")
+        assert not await service.box.sign_ins.table.remove_all_of("ada")
     assert not remote.issued
 
 
