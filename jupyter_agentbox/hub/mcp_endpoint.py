@@ -295,7 +295,10 @@ class McpHandler(HubServiceHandler):
         await self.flush()
 
     def _sign_in_first(self, error: SignInRequiredError) -> Mapping[str, Any]:
-        """Return MCP's error that names a page for the person: here, the one on which users sign in."""
+        """Return MCP's error that names a page for the person: here, the one on which users sign in, if they can."""
+        if why := self.parts.sign_in_managers.why_nobody_can:
+            no_page = f"you have to sign in, but nobody can, because {why}: tell your administrator"
+            return {"code": _INTERNAL_ERROR, "message": no_page}
         message, page = error.advice or str(error), f"{self._public_url}{SIGN_IN_PAGE}"
         asked = {"mode": "url", "elicitationId": secrets.token_urlsafe(16), "url": page, "message": message}
         return {"code": URL_ELICITATION_REQUIRED, "message": message, "data": {"elicitations": [asked]}}

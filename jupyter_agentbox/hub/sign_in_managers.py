@@ -45,6 +45,11 @@ class SignInManagers:
         """Whether browsers reach the service over https."""
         return self._public_url.startswith("https:")
 
+    @property
+    def why_nobody_can(self) -> str:
+        """Why no provider can send people back to the service; empty if they can."""
+        return why_no_redirect(self._public_url)
+
     def of(self, caller: Caller) -> SignInManager:
         """Return the manager of one user's sign-ins."""
         servers = self._servers_of.setdefault(caller.name, _ServersOf(self._servers, caller))
@@ -79,7 +84,7 @@ class SignInManagers:
         ServerConfigurationError
             If the service's address for people is not known, or others could read what the provider sends there.
         """
-        if why := why_no_redirect(self._public_url):
+        if why := self.why_nobody_can:
             raise ServerConfigurationError(f"nobody can sign in here, because {why}: tell your administrator")
         return f"{self._public_url}{CALLBACK}{quote(name, safe='')}"
 

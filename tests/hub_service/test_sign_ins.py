@@ -379,8 +379,13 @@ async def test_a_refusal_at_the_provider_is_shown_and_keeps_nothing(remote: OAut
 async def test_who_opens_a_service_without_a_safe_address_is_told_why(remote: OAuthServer, tmp_path: Path) -> None:
     async with running_service(tmp_path, policy_with(remote), sign_in_key=tmp_path / "key") as service:
         answer = await Browser(service, "ada").press(f"servers/{SERVER}/sign-in")
+        async with service.tools_of("ada", SERVER) as tools:
+            with pytest.raises(ToolServerError) as refused:
+                await tools.list_tools(SERVER)
     why = b"`HubService.public_url` is not set to the address that people open"
     assert (answer.code, why in answer.body) == (409, True), answer.body
+    assert "nobody can, because `HubService.public_url` is not set" in str(refused.value)
+    assert "elicitation" not in str(refused.value)
 
 
 async def test_an_administrator_deletes_the_sign_ins_of_a_user(
