@@ -13,6 +13,8 @@ from jupyter_agentbox.core.tools import LogMessage
 
 #: Secrets up to this length are not removed: that would make text unreadable and protect little.
 SHORTEST: Final = 4
+#: Maximum number of values that are learned later.
+_MOST_LEARNED: Final = 100
 #: Maximum length of a line, in characters.
 LONGEST_LINE: Final = 2000
 #: How many characters of a log message are examined.
@@ -30,18 +32,19 @@ class Redactor:
     """
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
-        self._secrets = set(secrets)
+        self._secrets = frozenset(secrets)
+        self._learned: deque[str] = deque(maxlen=_MOST_LEARNED)
         self._pattern: re.Pattern[str] | None = None
         self._compile()
 
     def learn(self, secret: str) -> None:
-        """Add a value to replace from now on."""
-        if secret not in self._secrets:
-            self._secrets.add(secret)
+        """Add a value to replace from now on, in place of the oldest if there are many: a token may last a second."""
+        if secret not in self._secrets and secret not in self._learned:
+            self._learned.append(secret)
             self._compile()
 
     def _compile(self) -> None:
-        parts = {part.strip() for secret in self._secrets for part in (secret, *secret.splitlines())}
+        parts = {part.strip() for secret in (*self._secrets, *self._learned) for part in (secret, *secret.splitlines())}
         # longest first, so that a secret containing another one is replaced as a whole
         found = sorted((part for part in parts if len(part) > SHORTEST), key=len, reverse=True)
         self._pattern = re.compile("|".join(map(re.escape, found))) if found else None

@@ -13,6 +13,14 @@ def test_each_line_of_a_secret_is_one() -> None:
     assert Redactor(["-----BEGIN KEY-----\nMIIEabc\n"])("MIIEabc") == "***"
 
 
+def test_of_many_tokens_that_a_provider_renews_the_last_are_replaced() -> None:
+    redact = Redactor(["s3cret"])
+    tokens = [f"<token-{number}>" for number in range(1000)]
+    for token in tokens:
+        redact.learn(token)
+    assert redact(f"s3cret {tokens[-1]} {tokens[-50]} {tokens[0]}") == f"*** *** *** {tokens[0]}"
+
+
 def test_the_last_lines_are_kept_without_secrets_and_control_characters() -> None:
     ring = LogRing(2, Redactor(["s3cret"]))
     for line in ("first", "\x1b[31mred\x1b[0m s3cret\r\n", "  ", "x" * 3000):
