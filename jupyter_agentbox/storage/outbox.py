@@ -37,7 +37,7 @@ from jupyter_agentbox.core.ports import Clock
 
 from .statements import execute
 
-_LOCK: Final = text("SELECT pg_advisory_xact_lock(72057594037931)")
+_LOCK: Final = text("SELECT pg_advisory_xact_lock(72057594037932)")
 
 _metadata: Final = MetaData()
 

@@ -239,7 +239,9 @@ async def running_service(
     **settings: Any,
 ) -> AsyncIterator[Service]:
     """Start the service; end it as a signal does. Where it listens is its own to close."""
-    at = at or listening()
+    mine = listening() if at is None else None
+    at = mine if at is None else at
+    assert at is not None
     url = f"http://127.0.0.1:{at.getsockname()[1]}{PREFIX}"
     path = directory / "policy.json"
     path.write_text(json.dumps(policy))
@@ -257,7 +259,12 @@ async def running_service(
     environment = {"KEY": "service-secret", "PATH": "/usr/bin:/bin"}
     policy_file = read_policy_file(path, environment)
     box = build(Settings(**given), policy_file, environment)
-    await box.start()
+    try:
+        await box.start()
+    except BaseException:
+        if mine is not None:
+            mine.close()
+        raise
     hub_auth = TableHub(api_token="service", base_url=PREFIX, access_scopes={SCOPE}, oauth_client_id="service-agentbox")
     box.policy.begin_signing(lambda policy: signer_of(directory, policy, clock))
     application = make_application(box, hub_auth, url)

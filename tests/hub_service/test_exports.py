@@ -95,7 +95,7 @@ async def test_an_auditor_gets_only_the_records_that_were_asked_for(tmp_path: Pa
         ("server=[z-a]", "`server`: `z-a` in `[z-a]` is upside down"),
         ("tool=[abc", "`tool`: `[abc` has no `]`"),
         ("format=xls", "`format` must be one of jsonl, csv, otlp"),
-        ("usr=ada", "`usr` is not a parameter here; use user, since, until, server, "),
+        ("usr=ada", "`usr` is not a parameter here; use user, answered_by, since, until, server, "),
         ("user=ada&notebook_path=a.ipynb", "`notebook_path` is not a parameter here"),
         ("limit=5", "`limit` is not a parameter here"),
     ],
