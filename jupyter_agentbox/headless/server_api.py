@@ -13,6 +13,7 @@ from tornado.simple_httpclient import HTTPStreamClosedError
 from tornado.websocket import WebSocketClientConnection, websocket_connect
 
 from jupyter_agentbox.core.sandbox_settings import NO_SANDBOXED_KERNEL
+from jupyter_agentbox.exceptions import NeedsPersonError
 
 from .results import ExecutionError
 
@@ -203,11 +204,11 @@ def _refusal(error: HTTPClientError, path: Sequence[str]) -> str:
 
 
 def _reason(error: HTTPClientError) -> str | None:
-    """Return why a sandbox's provisioner started no kernel; ``None`` for all other errors."""
+    """Return why a sandbox's provisioner started no kernel, or why a token is not enough; ``None`` for other errors."""
     try:
         answer = json.loads(error.response.body) if error.response is not None else None
     except ValueError:
         return None
-    if not isinstance(answer, dict) or answer.get("reason") != NO_SANDBOXED_KERNEL:
+    if not isinstance(answer, dict) or answer.get("reason") not in (NO_SANDBOXED_KERNEL, NeedsPersonError.code):
         return None
-    return str(answer.get("message") or NO_SANDBOXED_KERNEL)
+    return str(answer.get("message") or answer["reason"])
