@@ -48,7 +48,7 @@ from .api_handlers import (
 from .audit_sinks import notes_of_sinks, sinks_of
 from .composition import HubBox, Settings, build
 from .gc_pauses import kept_short
-from .handlers import SETTINGS_KEY, NoPageHandler, Parts, log_error
+from .handlers import SETTINGS_KEY, NoPageHandler, Parts, StaticHandler, log_error
 from .history_page import HistoryPageHandler
 from .hold_handlers import HoldReleaseHandler, HoldsHandler
 from .inbox import DecisionsPageHandler, InboxHandler
@@ -475,6 +475,7 @@ def make_application(box: HubBox, hub_auth: HubOAuth, public_url: str) -> web.Ap
         template_path=str(files / "templates"),
         static_path=str(files / "static"),
         static_url_prefix=f"{prefix}static/",
+        static_handler_class=StaticHandler,
         default_handler_class=NoPageHandler,
         # In memory only: after a restart everybody has to log in again, and nobody can sign a cookie.
         cookie_secret=secrets.token_bytes(32),

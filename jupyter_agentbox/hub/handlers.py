@@ -85,6 +85,21 @@ class Parts:
     forwarder: RecordForwarder | None
 
 
+def set_safe_headers(handler: web.RequestHandler) -> None:
+    """Forbid scripts, content of other origins, frames in other pages, and pages that keep hold of this one."""
+    handler.set_header("Content-Security-Policy", _POLICY)
+    handler.set_header("Cross-Origin-Opener-Policy", "same-origin")
+    handler.set_header("X-Content-Type-Options", "nosniff")
+
+
+class StaticHandler(web.StaticFileHandler):
+    """Serves static files, in no other page's frame."""
+
+    def set_default_headers(self) -> None:
+        """Set the headers of the pages."""
+        set_safe_headers(self)
+
+
 class HubServiceHandler(HubOAuthenticated, web.RequestHandler):  # type: ignore[misc]  # jupyterhub has no types
     """Base of all handlers."""
 
@@ -107,9 +122,7 @@ class HubServiceHandler(HubOAuthenticated, web.RequestHandler):  # type: ignore[
 
     def set_default_headers(self) -> None:
         """Forbid caching, scripts, content of other origins, and frames in other pages."""
-        self.set_header("Content-Security-Policy", _POLICY)
-        self.set_header("Cross-Origin-Opener-Policy", "same-origin")
-        self.set_header("X-Content-Type-Options", "nosniff")
+        set_safe_headers(self)
         self.set_header("Referrer-Policy", "same-origin")
         self.set_header("Cache-Control", "no-store")
 

@@ -393,6 +393,17 @@ async def test_pages_show_untrusted_text_as_text(tmp_path: Path) -> None:
     assert "frame-ancestors 'none'" in policy
 
 
+async def test_no_script_of_this_origin_learns_the_token_that_forms_need(tmp_path: Path) -> None:
+    async with running_service(tmp_path, a_policy()) as service:
+        page = await service.get(session="bob")
+        files = [await service.get(f"static/{name}") for name in ("pages.css", "nothing.css")]
+    assert SimpleCookie(page.headers["Set-Cookie"])["_xsrf"]["httponly"]
+    assert [file.code for file in files] == [200, 404]
+    for answer in (page, *files):  # no other page can frame it, or keep hold of its window, and read its cookies
+        assert "frame-ancestors 'none'" in answer.headers["Content-Security-Policy"]
+        assert answer.headers["Cross-Origin-Opener-Policy"] == "same-origin"
+
+
 async def test_a_stranger_sees_nothing_of_a_request(tmp_path: Path) -> None:
     async with asking(tmp_path, ask(group="data-stewards")) as asked:
         service, request = asked.service, asked.request
