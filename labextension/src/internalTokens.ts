@@ -94,6 +94,7 @@ export interface IApprovalModel {
   extend(id: string): Promise<boolean>;
   /**
    * Send a person's single answer to several requests as shown; return the result of each that the server answered for.
+   * Only a rejection may include requests whose arguments were omitted.
    * It resolves once this page knows their status. Rejects with `RequestError` or a network error.
    */
   decideAll(

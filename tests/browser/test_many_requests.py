@@ -43,6 +43,19 @@ except ToolCallRejectedError as error:
     print("rejected:", error.reason)
     tools.shop.list_orders(limit=6)"""
 
+#: Requests of two tools, more than are listed without a filter.
+TWO_TOOLS = """import asyncio
+from jupyter_agentbox import tools
+async def ask(call):
+    try:
+        await call
+        return "ran"
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+calls = [tools.shop.restock.aio(product_id=number, quantity=25) for number in range(1, 6)]
+calls += [tools.shop.set_price.aio(product_id=number, price=9.5) for number in range(1, 4)]
+print(*sorted(await asyncio.gather(*map(ask, calls))), sep="\\n")"""
+
 
 def table_of(person: Person, name: str = "shop.restock") -> Locator:
     """The table of a tool in the panel."""
@@ -343,3 +356,88 @@ def test_the_filter_keeps_the_focus_and_its_text_while_requests_arrive_and_butto
     expect(filter_field).to_be_focused()
     person.keyboard.type("5")
     expect(filter_field).to_have_value("product_id=25")
+
+
+def test_all_that_are_shown_are_rejected_by_keyboard_and_nothing_that_came_later(
+    person: Person, new_person: Callable[[], Person], notebook: Callable[..., str], lab: Lab
+) -> None:
+    path = notebook(TWO_TOOLS)
+    person.open(path)
+    person.run(0)
+    expect(person.status).to_have_text(re.compile("8$"))
+    person.open_panel()
+    button = person.panel.get_by_role("button", name=re.compile("^Reject all shown"))
+    filter_field = person.panel.get_by_role("searchbox", name="Filter")
+    filter_field.focus()
+    person.keyboard.type("product_id=")
+    expect(button).to_have_accessible_name("Reject all shown (8)…")
+    person.keyboard.type("3")
+    expect(button).to_have_accessible_name("Reject all shown (2)…")
+    person.keyboard.press("Tab")
+    expect(person.panel.get_by_role("button", name="Clear the filter")).to_be_focused()
+    person.keyboard.press("Tab")
+    expect(button).to_be_focused()
+    person.keyboard.press("Enter")
+    form = person.panel.get_by_role("group", name=re.compile(r"^Reject \d requests$"))
+    reason = form.get_by_role("textbox", name="Reason (optional)")
+    expect(reason).to_be_focused()
+    expect(form).to_have_accessible_name("Reject 2 requests")
+    expect(form).to_contain_text("shop.restock × 1")
+    expect(form).to_contain_text("shop.set_price × 1")
+    person.keyboard.type("not")
+    assert violations(person.page) == []
+    # What was shown and is hidden is not rejected, also when it is shown again; nor is what arrives now.
+    other = new_person()
+    theirs = notebook(TWO_TOOLS)
+    other.open(theirs)
+    other.run(0)
+    expect(form).to_contain_text("2 other requests are shown now, and are not included.")
+    expect(reason).to_be_focused()
+    person.keyboard.press("Escape")
+    expect(button).to_be_focused()
+    expect(button).to_have_accessible_name("Reject all shown (4)…")
+    person.keyboard.press("Enter")
+    expect(reason).to_have_value("not")
+    person.keyboard.type(" three")
+    person.keyboard.press("Tab")
+    reject = form.get_by_role("button", name="Reject 4", exact=True)
+    with person.page.expect_request(DECISIONS) as sent:
+        press(reject, "Enter")
+    assert len(sent.value.post_data_json["decisions"]) == 4
+    expect(person.status).to_have_text(re.compile("12$"))
+    expect(person.panel).to_contain_text("No request matches. 0 of 12 shown")
+    rejected = [*lab.approvals(path, "rejected"), *lab.approvals(theirs, "rejected")]
+    assert [one["call"]["arguments"]["product_id"] for one in rejected] == [3] * 4
+    assert {one["decision"]["reason"] for one in rejected} == {"not three"}
+    # There is no button that allows what is shown of several tools.
+    person.page.evaluate(NEXT_FRAMES)
+    expect(person.panel.get_by_role("button", name=re.compile("^Allow all"))).to_have_count(0)
+
+
+def test_everything_is_rejected_by_the_mouse_and_a_filter_hides_no_typed_reason(
+    person: Person, notebook: Callable[..., str], lab: Lab
+) -> None:
+    path = notebook(TWO_TOOLS)
+    person.open(path)
+    person.run(0)
+    expect(person.status).to_have_text(re.compile("8$"))
+    person.open_panel()
+    table = table_of(person)
+    filter_field = person.panel.get_by_role("searchbox", name="Filter")
+    table.get_by_role("checkbox", name="All of this cell (5)").click()
+    decide(table, "Reject 5…")
+    expect(table.get_by_role("textbox")).to_be_focused()
+    person.keyboard.type("too many")
+    filter_field.fill("set_price")
+    expect(table).to_have_count(0)
+    filter_field.fill("")
+    rows_of(table).first.locator(".jp-AgentBox-rowCheck").click()
+    decide(table, "Reject 1…")
+    expect(table.get_by_role("textbox")).to_have_value("too many")
+    person.keyboard.press("Escape")
+    person.panel.get_by_role("button", name="Reject all shown (8)…").click()
+    form = person.panel.get_by_role("group", name="Reject 8 requests", exact=True)
+    decide(form, "Reject 8")
+    expect(person.status).to_have_text("")
+    assert len(lab.approvals(path, "rejected")) == 8
+    expect(person.cell(0).locator(".jp-OutputArea-output").first).to_have_text("8 calls, 8 rejected")

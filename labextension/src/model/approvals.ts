@@ -161,7 +161,9 @@ export class ApprovalModel implements IApprovalModel, IDisposable {
     shown: readonly IApproval[],
     answer: PersonalAnswer
   ): Promise<IDecisionAnswer[]> {
-    if (shown.some(({ call }) => call.omitted)) {
+    // What is rejected does not run, so it may be rejected unread.
+    const isRead = shown.every(({ call }) => !call.omitted);
+    if (!isRead && answer.decision !== 'reject_once') {
       throw new Error('a request is decided by who has seen all of it');
     }
     const answers: IDecisionAnswer[] = [];

@@ -546,6 +546,17 @@ test('nobody decides many of which one was not shown whole', async () => {
   expect(server.batches).toEqual([]);
 });
 
+test('many are rejected unread, because what is rejected does not run', async () => {
+  const server = new Server(approval({ id: 'a2' }), LONG);
+  const model = new ApprovalModel(server);
+  await model.refresh();
+  await model.decideAll([approval({ id: 'a2' }), LONG], {
+    decision: 'reject_once',
+    reason: ''
+  });
+  expect(server.batches).toEqual([['a2', LONG.id]]);
+});
+
 test('what waits is asked for once, and after that only how it stands', async () => {
   const server = new Server(...approvals(3));
   const model = new ApprovalModel(server);

@@ -286,6 +286,38 @@ test.each([
   Signal.clearData(shared.model);
 });
 
+test('no word of the form that rejects all is only English', async () => {
+  const { call } = request();
+  const shared = context(
+    ...Array.from({ length: 12 }, (_, n) =>
+      request({
+        id: `${n}`,
+        call: { ...call, tool: `α${n}`, notebook_path: `β${n % 2}` }
+      })
+    )
+  );
+  await shared.model.refresh();
+  const { container } = render(
+    <CardProvider value={shared}>
+      <PendingList
+        filter={new PendingFilter()}
+        wanted={null}
+        isOpened={false}
+      />
+    </CardProvider>
+  );
+  await act(() => Promise.resolve());
+  const [button] = container.querySelectorAll(
+    '.jp-AgentBox-rejectAll > button'
+  );
+  byPerson(button, new MouseEvent('click', { bubbles: true }));
+  shared.model.remember([request({ id: '99', call: { ...call, tool: 'γ' } })]);
+  await act(() => Promise.resolve());
+  expect(container.querySelector('textarea')).not.toBeNull();
+  expect(untranslated(container)).toEqual([]);
+  Signal.clearData(shared.model);
+});
+
 test('no word of the list of threads is only English', () => {
   const changed = new Signal<object, void>({});
   const fields = {

@@ -3,11 +3,11 @@
  */
 import React from 'react';
 
-import { RejectForm } from '../../ui/card/RejectForm';
 import { useTrans } from '../../ui/context';
 import { DecisionButton } from '../../ui/guarded/DecisionButton';
 import { Guarded } from '../../ui/guarded/GuardedCard';
 import type { PersonalAnswer } from '../../internalTokens';
+import { BatchReject } from './BatchReject';
 
 export interface IBatchBarProps {
   /** The number of selected rows. */
@@ -16,7 +16,10 @@ export interface IBatchBarProps {
   isGrave: boolean;
   isBusy: boolean;
   describedBy: string;
-  onDecide: (answer: PersonalAnswer) => void;
+  /** By what the reason of a rejection is kept. */
+  reasonKey: string;
+  /** Sends an answer, and resolves to whether nothing is left to answer again. */
+  onDecide: (answer: PersonalAnswer) => Promise<boolean>;
 }
 
 /** There is no button before something is selected, so that none can be pressed that decides nothing. */
@@ -26,11 +29,15 @@ export function BatchBar(props: IBatchBarProps): JSX.Element {
   const [isRejecting, setRejecting] = React.useState(false);
   /** Whether the form was closed without an answer, so that its button gets the focus back. */
   const [isBack, setBack] = React.useState(false);
-  const [reason, setReason] = React.useState('');
   const close = (isCancelled: boolean): void => {
     setRejecting(false);
     setBack(isCancelled);
   };
+  React.useEffect(() => {
+    if (count === 0) {
+      setRejecting(false); // or it would take the focus as soon as a row is selected again
+    }
+  }, [count]);
   if (count === 0) {
     return (
       <p className="jp-AgentBox-note">
@@ -40,23 +47,19 @@ export function BatchBar(props: IBatchBarProps): JSX.Element {
   }
   if (isRejecting) {
     return (
-      <Guarded>
-        <RejectForm
-          reason={reason}
-          rejectLabel={trans._n('Reject %1', 'Reject %1', count)}
-          isFocused={true}
-          isBusy={isBusy}
-          describedBy={describedBy}
-          onChange={setReason}
-          onReject={() => {
-            onDecide({ decision: 'reject_once', reason: reason.trim() });
-            close(false);
-          }}
-          onCancel={() => {
-            close(true);
-          }}
-        />
-      </Guarded>
+      <BatchReject
+        count={count}
+        reasonKey={props.reasonKey}
+        isBusy={isBusy}
+        describedBy={describedBy}
+        onReject={answer => {
+          close(false);
+          return onDecide(answer);
+        }}
+        onCancel={() => {
+          close(true);
+        }}
+      />
     );
   }
   return (
@@ -68,7 +71,7 @@ export function BatchBar(props: IBatchBarProps): JSX.Element {
           describedBy={describedBy}
           isBusy={isBusy}
           onActivate={() => {
-            onDecide({ decision: 'allow_once' });
+            void onDecide({ decision: 'allow_once' });
           }}
         />
         <DecisionButton

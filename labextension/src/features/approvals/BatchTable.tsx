@@ -1,16 +1,14 @@
 /**
  * Requests of one tool as a table, in which a person decides many at once.
  */
-import type { TranslationBundle } from '@jupyterlab/translation';
 import React from 'react';
 
-import type { IApproval, IDecisionAnswer } from '../../api/protocol';
+import type { IApproval } from '../../api/protocol';
 import { qualifiedName } from '../../api/protocol';
 import { Countdown, OFFERED } from '../../ui/card/Countdown';
 import { RiskLine, RuleSays, Says } from '../../ui/card/ToolFacts';
-import { explain } from '../../ui/card/useSending';
 import { LinkButton, VisibleText } from '../../ui/components/VisibleText';
-import { useCardContext, useNameOf, useTrans } from '../../ui/context';
+import { useCardContext, useTrans } from '../../ui/context';
 import { GuardedCard } from '../../ui/guarded/GuardedCard';
 import { describeLoss } from '../../ui/text/connection';
 import { describeIsolation } from '../../ui/text/isolation';
@@ -18,12 +16,12 @@ import { describeRisk, isGrave } from '../../ui/text/risk';
 import { label } from '../../ui/text/visibleText';
 import { useKeptFocus } from '../../ui/hooks/useKeptFocus';
 import { ITEM_KEY, useWindow } from '../../ui/hooks/useWindow';
-import type { PersonalAnswer } from '../../internalTokens';
 import { BatchBar } from './BatchBar';
 import { BatchRow } from './BatchRow';
-import { hasColumns, isWhollyShown, layoutOf } from './batches';
+import { hasColumns, isWhollyShown, layoutOf, tableKey } from './batches';
 import type { ITableLayout } from './batches';
 import { byCell, entriesOf, reachable } from './tableEntries';
+import { useBatchSending } from './useBatchSending';
 import { useSelection } from './useSelection';
 import type { ISelection } from './useSelection';
 
@@ -178,9 +176,8 @@ export function BatchTable(props: IBatchTableProps): JSX.Element {
             isGrave={isGrave(describeRisk(first, trans).risk)}
             isBusy={isBusy}
             describedBy={titleId}
-            onDecide={answer => {
-              send(chosen, answer);
-            }}
+            reasonKey={tableKey(first)}
+            onDecide={answer => send(chosen, answer)}
           />
         ) : null}
       </div>
@@ -501,75 +498,6 @@ function useRowKeys(
     event.preventDefault();
     event.stopPropagation();
   };
-}
-
-interface IBatchSending {
-  isBusy: boolean;
-  /** Why the last answer to a request that is still pending was not accepted. */
-  failures: ReadonlyMap<string, string>;
-  fail: (id: string, text: string, typed: string) => void;
-  send: (shown: readonly IApproval[], answer: PersonalAnswer) => void;
-}
-
-/** Send one answer to many requests, and show beside a row why its answer was not accepted. */
-function useBatchSending(
-  onFailure: (text: string, typed?: string) => void
-): IBatchSending {
-  const trans = useTrans();
-  const nameOf = useNameOf();
-  const { model, answered } = useCardContext();
-  const [isBusy, setBusy] = React.useState(false);
-  const [failures, setFailures] = React.useState<ReadonlyMap<string, string>>(
-    new Map()
-  );
-  const latest = React.useRef(onFailure);
-  latest.current = onFailure;
-  const fail = React.useCallback((id: string, text: string, typed: string) => {
-    setFailures(before => new Map([...before, [id, text]]));
-    if (typed) {
-      latest.current(text, typed); // the row has no place for it
-    }
-  }, []);
-  const send = (shown: readonly IApproval[], answer: PersonalAnswer): void => {
-    setBusy(true);
-    setFailures(new Map());
-    answered?.();
-    model
-      .decideAll(shown, answer)
-      .then(answers => {
-        const refused = answers.filter(({ code }) => code !== 200);
-        setFailures(
-          new Map(refused.map(one => [one.id, describeFailure(one, trans)]))
-        );
-        const late = refused.filter(({ status }) => status !== 'pending');
-        if (late.length > 0) {
-          onFailure(
-            trans._n(
-              '%1 request had been decided or had ended before your answer came, which was discarded.',
-              '%1 requests had been decided or had ended before your answer came, which was discarded.',
-              late.length
-            )
-          );
-        }
-      })
-      .catch((error: unknown) => {
-        onFailure(explain(error, nameOf, trans));
-      })
-      .finally(() => {
-        setBusy(false);
-      });
-  };
-  return { isBusy, failures, fail, send };
-}
-
-/** Why one of many answers was not accepted. */
-function describeFailure(
-  { status, message }: IDecisionAnswer,
-  trans: TranslationBundle
-): string {
-  return status === 'pending'
-    ? trans.__('Not decided: %1', label(message, 300))
-    : trans.__('Already over: your answer was discarded.');
 }
 
 /** The previous value if the new one is equal, so that rows are not rendered for nothing. */

@@ -7,7 +7,6 @@ import { useCardContext, useTrans } from '../../ui/context';
 import type { IApproval } from '../../api/protocol';
 import { qualifiedName } from '../../api/protocol';
 import { label } from '../../ui/text/visibleText';
-import { OpenForms } from '../../ui/card/forms';
 import { RequestCard } from '../../ui/card/RequestCard';
 import { TypedText } from '../../ui/card/TypedText';
 import { oldestFirst } from '../../model/entry';
@@ -15,10 +14,14 @@ import { useSignal } from '../../ui/hooks/useSignal';
 import { LinkButton } from '../../ui/components/VisibleText';
 import { ShownContent } from '../../ui/guarded/DecisionButton';
 import { BatchTable } from './BatchTable';
-import { itemsOf } from './batches';
+import { itemsOf, tableKey } from './batches';
 import type { IPendingItem } from './batches';
 import { FilterBar } from './FilterBar';
+import { useForgotten } from './keptReasons';
+import { FEW } from './pendingFilter';
 import type { PendingFilter } from './pendingFilter';
+import { ALL, RejectAll } from './RejectAll';
+import { useFilledIn } from './useFilledIn';
 
 /** The number of entries that are rendered at first; a thousand cards at once would block the page. */
 const MAX_SHOWN = 50;
@@ -50,8 +53,13 @@ export function PendingList(props: IPendingListProps): JSX.Element {
     groups,
     one => filter.accepts(one) || isFilledIn(one.id)
   );
-  const total = countPending(matching);
+  const total = pendingIn(matching).length;
   const { shown, more } = firstItems(matching, limit, wanted);
+  const shownPending = pendingIn(shown);
+  useForgotten(reasonKeys(groups));
+  const onFailure = (text: string, typed = ''): void => {
+    setNotice({ text, typed });
+  };
   useFocusInList(section);
   const isEmpty = pending.length === 0;
   const { onEmptied } = props;
@@ -80,13 +88,18 @@ export function PendingList(props: IPendingListProps): JSX.Element {
       ) : null}
       <FilterBar
         filter={filter}
-        shown={countPending(shown)}
+        shown={shownPending.length}
         total={pending.length}
         onLeave={() => {
           firstPlace(section.current)?.focus();
         }}
       />
       <ShownContent.Provider value={filter.text}>
+        <RejectAll
+          shown={shownPending}
+          isOffered={pending.length > FEW || filter.isActive}
+          onFailure={onFailure}
+        />
         {shown.map(([path, items]) => (
           <Group
             key={path}
@@ -94,9 +107,7 @@ export function PendingList(props: IPendingListProps): JSX.Element {
             items={items}
             wanted={wanted}
             isOpened={props.isOpened}
-            onFailure={(text, typed = '') => {
-              setNotice({ text, typed });
-            }}
+            onFailure={onFailure}
           />
         ))}
       </ShownContent.Provider>
@@ -256,12 +267,6 @@ type Groups<Item extends IPendingItem = IPendingItem> = readonly (readonly [
   readonly Item[]
 ])[];
 
-/** Whether a form is open on a request's card; a filter does not hide it, or what is typed there would be lost if it ended. */
-function useFilledIn(): (id: string) => boolean {
-  const forms = React.useContext(OpenForms);
-  return id => (forms.get(id)?.mode ?? 'choose') !== 'choose';
-}
-
 /** Requests by notebook and tool. */
 function useGroups(approvals: readonly IApproval[]): Groups {
   const isFilledIn = useFilledIn();
@@ -306,20 +311,34 @@ function accepted(
   });
 }
 
-/** The number of pending requests. */
-function countPending(groups: Groups): number {
-  return groups
-    .flatMap(([, items]) => items)
-    .reduce((sum, { approvals }) => sum + waitingOf(approvals), 0);
+/** The pending requests in entries. */
+function pendingIn(groups: Groups): IApproval[] {
+  return groups.flatMap(([, items]) =>
+    items.flatMap(({ approvals }) => approvals.filter(isPending))
+  );
+}
+
+function isPending({ status }: IApproval): boolean {
+  return status === 'pending';
 }
 
 function waitingOf(approvals: readonly IApproval[]): number {
-  return approvals.filter(({ status }) => status === 'pending').length;
+  return approvals.filter(isPending).length;
+}
+
+/** What of the entries a person may be typing a reason for, also while a filter hides it. */
+function reasonKeys(groups: Groups): ReadonlySet<string> {
+  const items = groups.flatMap(([, some]) => some);
+  const tables = items.filter(({ isBatch }) => isBatch);
+  const keys = tables.map(({ approvals }) => tableKey(approvals[0]));
+  return new Set(items.length > 0 ? [ALL, ...keys] : []);
 }
 
 /** Where an arrow leads from the filter: the first card, or the row of the first table that has the keyboard's focus. */
 function firstPlace(list: HTMLElement | null): HTMLElement | null {
-  const card = list?.querySelector<HTMLElement>('.jp-AgentBox-card') ?? null;
+  const card =
+    list?.querySelector<HTMLElement>('.jp-AgentBox-group .jp-AgentBox-card') ??
+    null;
   return (
     card?.querySelector<HTMLElement>('[data-row-id][tabindex="0"]') ?? card
   );

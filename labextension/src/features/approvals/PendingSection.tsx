@@ -10,6 +10,8 @@ import React from 'react';
 import { Forms, OpenForms } from '../../ui/card/forms';
 import { CardProvider } from '../../ui/context';
 import type { ICardContext } from '../../ui/context';
+import { KeptReasons } from './keptReasons';
+import type { Reasons } from './keptReasons';
 import { PendingFilter } from './pendingFilter';
 import { PendingList } from './PendingList';
 
@@ -88,12 +90,14 @@ export class PendingSection extends ReactWidget {
     return (
       <OpenForms.Provider value={this._forms}>
         <CardProvider value={this._context}>
-          <PendingList
-            filter={this._filter}
-            wanted={this._wanted}
-            isOpened={this._isOpened}
-            onEmptied={this._onEmptied}
-          />
+          <KeptReasons.Provider value={this._reasons}>
+            <PendingList
+              filter={this._filter}
+              wanted={this._wanted}
+              isOpened={this._isOpened}
+              onEmptied={this._onEmptied}
+            />
+          </KeptReasons.Provider>
           <Drawn
             onDrawn={() => {
               this._keep(awaited);
@@ -139,6 +143,7 @@ export class PendingSection extends ReactWidget {
   private readonly _forms = new Forms();
   /** Whether the wanted request is opened if it is a row. */
   private _isOpened = false;
+  private readonly _reasons: Reasons = new Map();
   private _wanted: string | null = null;
 }
 

@@ -50,6 +50,11 @@ export const toolKey = once(({ call, tool }) =>
   ])
 );
 
+/** Identifies the table of a request, among those of all notebooks. */
+export function tableKey(approval: IApproval): string {
+  return (approval.call.notebook_path ?? '') + toolKey(approval);
+}
+
 /** Identifies the cell from which a request came. */
 export function cellKey({ kernel_id, cell_id }: IToolCall): string {
   return JSON.stringify([kernel_id, cell_id]);

@@ -4,7 +4,7 @@
 import { useEffect, useRef } from 'react';
 import type { RefObject } from 'react';
 
-/** Focus an element when it appears, and at no later time. */
+/** Focus an element when it appears, and at no later time. In a text that was kept, one goes on at its end. */
 export function useFirstFocus(
   element: RefObject<HTMLElement>,
   isWanted: boolean
@@ -12,7 +12,11 @@ export function useFirstFocus(
   const isFirst = useRef(isWanted);
   useEffect(() => {
     if (isFirst.current) {
-      element.current?.focus();
+      const node = element.current;
+      node?.focus();
+      if (node instanceof HTMLTextAreaElement) {
+        node.setSelectionRange(node.value.length, node.value.length);
+      }
     }
   }, [element]);
 }

@@ -1,0 +1,235 @@
+/**
+ * Rejects all requests that are shown, of whatever tool. There is nothing of the kind that allows them.
+ */
+import React from 'react';
+
+import type { IApproval } from '../../api/protocol';
+import { qualifiedName } from '../../api/protocol';
+import { PersonButton } from '../../ui/guarded/PersonButton';
+import { GuardedCard } from '../../ui/guarded/GuardedCard';
+import { useCardContext, useTrans } from '../../ui/context';
+import { callLine } from '../../ui/text/callLine';
+import { describeLoss } from '../../ui/text/connection';
+import { label } from '../../ui/text/visibleText';
+import { BatchReject } from './BatchReject';
+import { useKeptReason } from './keptReasons';
+import { useBatchSending } from './useBatchSending';
+import { useFilledIn } from './useFilledIn';
+
+/** By this the reason is kept; no table has an empty key. */
+export const ALL = '';
+
+/** The most tools and failures that are listed. */
+const MAX_LINES = 8;
+
+export interface IRejectAllProps {
+  /** The pending requests that are shown, oldest first. */
+  shown: readonly IApproval[];
+  /** Whether so many wait that it is worth a button. */
+  isOffered: boolean;
+  /** Is told what became of answers that did not count, and what was typed for them. */
+  onFailure: (text: string, typed?: string) => void;
+}
+
+/**
+ * A button and, once it is pressed, a form for the requests that were shown then. Those that end, or that the filter hides,
+ * leave it for good; nothing comes in.
+ */
+export function RejectAll(props: IRejectAllProps): JSX.Element | null {
+  const trans = useTrans();
+  const { model } = useCardContext();
+  const { shown, onFailure } = props;
+  const isFilledIn = useFilledIn();
+  const free = shown.filter(({ id }) => !isFilledIn(id));
+  const [ids, setIds] = React.useState<ReadonlySet<string> | null>(null);
+  const [isBack, setBack] = React.useState(false);
+  const [reason, setReason] = useKeptReason(ALL);
+  const chosen = free.filter(({ id }) => ids?.has(id));
+  const { isBusy, failures, send } = useBatchSending(onFailure);
+  if (ids !== null && chosen.length > 0 && chosen.length < ids.size) {
+    setIds(new Set(chosen.map(({ id }) => id)));
+  }
+  const isOver = ids !== null && chosen.length === 0;
+  const end = React.useRef<() => void>();
+  end.current = () => {
+    setIds(null);
+    setReason('');
+    onFailure(
+      trans.__(
+        'Nothing is left to reject: what was to be rejected has ended or is hidden.'
+      ),
+      reason.trim()
+    );
+  };
+  React.useLayoutEffect(() => {
+    if (isOver) {
+      end.current?.();
+    }
+  }, [isOver]);
+  const close = (isCancelled: boolean): void => {
+    setIds(null);
+    setBack(isCancelled);
+  };
+
+  if (ids === null) {
+    return (
+      <>
+        <Failures shown={shown} failures={failures} />
+        {props.isOffered &&
+        free.length > 1 &&
+        describeLoss(model.connection, trans) === null ? (
+          <div className="jp-AgentBox-rejectAll">
+            <PersonButton
+              label={trans._n(
+                'Reject all shown (%1)…',
+                'Reject all shown (%1)…',
+                free.length
+              )}
+              isDisabled={isBusy}
+              isFocused={isBack}
+              onActivate={() => {
+                setIds(new Set(free.map(({ id }) => id)));
+              }}
+            />
+          </div>
+        ) : null}
+      </>
+    );
+  }
+  return (
+    <Form
+      chosen={chosen}
+      others={shown.length - chosen.length}
+      isBusy={isBusy}
+      onReject={answer => {
+        close(false);
+        return send(
+          chosen.filter(({ id }) => !isFilledIn(id)),
+          answer
+        );
+      }}
+      onCancel={() => {
+        close(true);
+      }}
+    />
+  );
+}
+
+interface IFormProps {
+  chosen: readonly IApproval[];
+  /** How many requests are shown that are not included. */
+  others: number;
+  isBusy: boolean;
+  onReject: React.ComponentProps<typeof BatchReject>['onReject'];
+  onCancel: () => void;
+}
+
+function Form(props: IFormProps): JSX.Element {
+  const trans = useTrans();
+  const { model } = useCardContext();
+  const { chosen, others } = props;
+  const titleId = React.useId();
+  const loss = describeLoss(model.connection, trans);
+  return (
+    <GuardedCard
+      className="jp-mod-waiting jp-AgentBox-rejectAll"
+      isGuarded={true}
+      aria-labelledby={titleId}
+    >
+      <div id={titleId} className="jp-AgentBox-name">
+        {trans._n('Reject %1 request', 'Reject %1 requests', chosen.length)}
+      </div>
+      <Tools approvals={chosen} />
+      <p className="jp-AgentBox-note">
+        {trans.__(
+          'This is what was shown when you opened this form. What arrives later, or is shown later, is not included.'
+        )}
+      </p>
+      <div role="status">
+        {others > 0 ? (
+          <p className="jp-AgentBox-note">
+            {trans._n(
+              '%1 other request is shown now, and is not included.',
+              '%1 other requests are shown now, and are not included.',
+              others
+            )}
+          </p>
+        ) : null}
+      </div>
+      {loss ? (
+        <p className="jp-AgentBox-note" role="status">
+          {loss}
+        </p>
+      ) : (
+        <BatchReject
+          count={chosen.length}
+          reasonKey={ALL}
+          isBusy={props.isBusy}
+          describedBy={titleId}
+          onReject={props.onReject}
+          onCancel={props.onCancel}
+        />
+      )}
+    </GuardedCard>
+  );
+}
+
+/** How many requests there are of each tool, and from how many notebooks. */
+function Tools(props: { approvals: readonly IApproval[] }): JSX.Element {
+  const trans = useTrans();
+  const { approvals } = props;
+  const counts = new Map<string, number>();
+  for (const { call } of approvals) {
+    const name = qualifiedName(call);
+    counts.set(name, (counts.get(name) ?? 0) + 1);
+  }
+  const more = counts.size - MAX_LINES;
+  const notebooks = new Set(approvals.map(({ call }) => call.notebook_path));
+  return (
+    <ul className="jp-AgentBox-rejectTools">
+      {[...counts].slice(0, MAX_LINES).map(([name, count]) => (
+        <li key={name}>
+          {label(name)} × {count}
+        </li>
+      ))}
+      {more > 0 ? (
+        <li>{trans._n('and %1 more tool', 'and %1 more tools', more)}</li>
+      ) : null}
+      {notebooks.size > 1 ? (
+        <li>
+          {trans._n('from %1 notebook', 'from %1 notebooks', notebooks.size)}
+        </li>
+      ) : null}
+    </ul>
+  );
+}
+
+interface IFailuresProps {
+  shown: readonly IApproval[];
+  failures: ReadonlyMap<string, string>;
+}
+
+/** What was not rejected and still waits, and why. */
+function Failures({ shown, failures }: IFailuresProps): JSX.Element {
+  const trans = useTrans();
+  const left = shown.filter(({ id }) => failures.has(id));
+  const more = left.length - MAX_LINES;
+  return (
+    <div role="alert">
+      {left.length > 0 ? (
+        <ul className="jp-AgentBox-error">
+          {left.slice(0, MAX_LINES).map(approval => (
+            <li key={approval.id}>
+              <code>{callLine(approval)}</code> {failures.get(approval.id)}
+            </li>
+          ))}
+          {more > 0 ? (
+            <li>
+              {trans._n('and %1 more request', 'and %1 more requests', more)}
+            </li>
+          ) : null}
+        </ul>
+      ) : null}
+    </div>
+  );
+}
