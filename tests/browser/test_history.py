@@ -85,9 +85,15 @@ def test_the_panel_leads_to_the_page(person: Person, notebook: Callable[..., str
     person.show_tab("History")
     person.history.get_by_role("button", name="Show all history").click()
     expect(person.page.get_by_role("tab", name="AgentBox history")).to_have_attribute("aria-selected", "true")
-    # Beside the panel, in a window of 1280 pixels, a call is still legible.
-    call = person.page.get_by_role("columnheader", name="Call").evaluate("cell => cell.clientWidth")
-    assert call >= 200
+    # Beside the panel, in a window of 1280 pixels, a call is in two lines: what was called, and who, when and where.
+    row = person.page.get_by_role("region", name="AgentBox history").get_by_role("row", name="shop.restock(").first
+    expect(row).to_be_visible()
+    call, who = (row.get_by_role("cell").nth(n).bounding_box() for n in (1, 3))
+    assert call and who
+    assert call["width"] >= 400
+    assert who["y"] >= call["y"] + call["height"]
+    assert (row.bounding_box() or call)["height"] < 50
+    assert violations(person.page) == []
 
 
 def test_the_page_says_that_it_could_not_be_loaded_and_tries_again(

@@ -12,20 +12,30 @@ def test_call_is_written_as_code_would_write_it() -> None:
     assert signature("shop.list", {}) == "shop.list()"
 
 
-def test_long_values_are_cut_and_the_call_too() -> None:
-    line = signature("shop.query", {"sql": "x" * 10_000})
+def test_long_values_and_calls_are_cut_and_show_their_ends() -> None:
+    line = signature("shop.query", {"sql": "x" * 10_000 + "; DROP TABLE orders"})
 
-    assert line.startswith("shop.query(sql='xxx")
-    assert line.endswith("…)")
-    assert len(line) < 120
-    assert len(signature("shop.query", {f"a{n}": "x" * 50 for n in range(100)})) == 400
+    assert line == f"shop.query(sql='{'x' * 40}'… (10,019 characters) …'{'x' * 5}; DROP TABLE orders')"
+    many = signature("shop.query", {f"a{n}": "x" * 50 for n in range(100)})
+    assert len(many) <= 400
+    assert many.endswith(f", …, a99='{'x' * 50}')")
+    assert len(signature("s" * 1000, {"a" * 1000: "\x1b" * 1000, "b" * 1000: ["\x1b" * 1000]})) <= 400
+
+
+def test_nested_values_are_cut_and_show_their_ends() -> None:
+    rows = [{"id": n} for n in range(1000)]
+
+    assert signature("shop.add", {"rows": rows}) == (
+        "shop.add(rows=[{'id': 0}, {'id': 1}, {'id': 2}, {'id': … 'id': 998}, {'id': 999}])"
+    )
+    assert signature("f", {"o": {"text": "x" * 500, "token": "abc"}}).endswith("'token': •••})")
 
 
 def test_blanks_do_not_hide_that_a_value_goes_on() -> None:
     hidden = "ls" + " " * 160 + "; rm -rf ~"
 
-    assert signature("shell.run", {"command": hidden}) == "shell.run(command='ls …)"
-    assert replaced({"command": hidden}, {"command": "ls"}) == "command='ls …"
+    assert signature("shell.run", {"command": hidden}) == ("shell.run(command='ls '… (172 characters) …' ; rm -rf ~')")
+    assert replaced({"command": hidden}, {"command": "ls"}) == "command='ls '… (172 characters) …' ; rm -rf ~'"
     assert signature("shell.run", {"command": "ls" + " " * 100}) == "shell.run(command='ls ')"
 
 

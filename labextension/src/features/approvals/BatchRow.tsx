@@ -44,7 +44,7 @@ function Row(props: IBatchRowProps): JSX.Element {
   const { id, call } = approval;
   const isPending = approval.status === 'pending';
   const outcome = isPending ? null : summarize(approval, nameOf, trans);
-  const line = signature(call.tool, call.arguments).text;
+  const line = signature(call.tool, call.arguments, trans).text;
   const onClick = (event: React.MouseEvent): void => {
     if (!event.nativeEvent.isTrusted || !isPending) {
       return;
@@ -149,14 +149,14 @@ function Cells(props: IBatchRowProps): JSX.Element {
   if (!hasColumns || columns.length === 0) {
     return (
       <span role="gridcell" className="jp-AgentBox-rowLine">
-        <code>{lineOf(approval, columns) || '()'}</code>
+        <code>{lineOf(approval, columns, trans) || '()'}</code>
       </span>
     );
   }
   return (
     <>
       {columns.map(column => {
-        const cell = cellOf(approval, column.name);
+        const cell = cellOf(approval, column.name, trans);
         return (
           <span
             key={column.name}

@@ -56,7 +56,7 @@ export function BatchTable(props: IBatchTableProps): JSX.Element {
   const selection = useSelection(selectable.map(({ id }) => id));
   const chosen = selectable.filter(({ id }) => selection.selected.has(id));
   const { isBusy, failures, fail, send } = useBatchSending(props.onFailure);
-  const layout = useStable(layoutOf(approvals));
+  const layout = useStable(layoutOf(approvals, trans));
   const current = pending.some(({ id }) => id === selection.current)
     ? selection.current
     : (pending[0]?.id ?? null);

@@ -220,7 +220,8 @@ function Failures({ shown, failures }: IFailuresProps): JSX.Element {
         <ul className="jp-AgentBox-error">
           {left.slice(0, MAX_LINES).map(approval => (
             <li key={approval.id}>
-              <code>{callLine(approval)}</code> {failures.get(approval.id)}
+              <code>{callLine(approval, trans)}</code>{' '}
+              {failures.get(approval.id)}
             </li>
           ))}
           {more > 0 ? (

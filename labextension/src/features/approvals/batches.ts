@@ -1,10 +1,12 @@
 /**
  * Requests of one tool as a table: which of them belong together, and how they differ.
  */
+import type { TranslationBundle } from '@jupyterlab/translation';
+
 import { namesOf, stringify } from '../../api/json';
 import type { IApproval, IToolCall } from '../../api/protocol';
 import { codeOf } from '../../ui/code/findings';
-import { shortValue } from '../../ui/text/signature';
+import { isShort, shortValue } from '../../ui/text/signature';
 import type { ISignature } from '../../ui/text/signature';
 import { label } from '../../ui/text/visibleText';
 
@@ -97,7 +99,10 @@ export function itemsOf(
 }
 
 /** Divide the arguments of rows into equal and different ones. */
-export function layoutOf(approvals: readonly IApproval[]): ITableLayout {
+export function layoutOf(
+  approvals: readonly IApproval[],
+  trans: TranslationBundle
+): ITableLayout {
   const values = new Map<string, Map<string, number>>();
   for (const { call } of approvals) {
     for (const name of namesOf(call.arguments)) {
@@ -113,7 +118,7 @@ export function layoutOf(approvals: readonly IApproval[]): ITableLayout {
     const [usual, most] = commonest(counts);
     if (most === approvals.length && approvals.length > 1) {
       const value = approvals[0].call.arguments[name];
-      same.push({ name, value: shortValue(name, value, MAX_CELL) });
+      same.push({ name, value: shortValue(name, value, trans, MAX_CELL) });
     } else {
       const isUsual = most > 2 && most >= USUAL_PART * approvals.length;
       columns.push({ name, usual: isUsual ? usual : null });
@@ -130,19 +135,26 @@ export function hasColumns({ columns }: ITableLayout): boolean {
 /** The arguments of a row in one line, if there are too many for columns. */
 export function lineOf(
   approval: IApproval,
-  columns: readonly IColumn[]
+  columns: readonly IColumn[],
+  trans: TranslationBundle
 ): string {
   return columns
-    .map(({ name }) => [label(name, 60), cellOf(approval, name)] as const)
+    .map(
+      ({ name }) => [label(name, 60), cellOf(approval, name, trans)] as const
+    )
     .map(([name, cell]) => (cell ? `${name}=${cell.text}` : null))
     .filter(part => part !== null)
     .join(', ');
 }
 
 /** The value in a cell of the table; `null` if the call does not have the argument. */
-export function cellOf({ call }: IApproval, name: string): ISignature | null {
+export function cellOf(
+  { call }: IApproval,
+  name: string,
+  trans: TranslationBundle
+): ISignature | null {
   return Object.hasOwn(call.arguments, name)
-    ? shortValue(name, call.arguments[name], MAX_CELL)
+    ? shortValue(name, call.arguments[name], trans, MAX_CELL)
     : null;
 }
 
@@ -160,8 +172,8 @@ export const isWhollyShown = once(
     !call.omitted &&
     (call.look_alikes ?? []).length === 0 &&
     codeOf(call) === null &&
-    namesOf(call.arguments).every(
-      name => shortValue(name, call.arguments[name], MAX_CELL).isWhole
+    namesOf(call.arguments).every(name =>
+      isShort(name, call.arguments[name], MAX_CELL)
     )
 );
 

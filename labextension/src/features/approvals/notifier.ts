@@ -95,7 +95,7 @@ export class Notifier extends StandingNotifier {
       ? trans.__(
           '%1 needs your approval (%2)',
           // JupyterLab shows 140 characters of a message.
-          label(`${first.call.server}.${callLine(first)}`, 57),
+          label(`${first.call.server}.${callLine(first, trans)}`, 57),
           label(origins.describe(first), 60)
         )
       : trans._n(

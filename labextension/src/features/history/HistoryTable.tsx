@@ -36,21 +36,28 @@ export interface IHistoryTableProps {
 export function HistoryTable({ records }: IHistoryTableProps): JSX.Element {
   const trans = useTrans();
   return (
-    <table className="jp-AgentBox-historyTable">
-      <thead>
-        <tr>
-          <th scope="col">{trans.__('Time')}</th>
-          <th scope="col">{trans.__('Call')}</th>
-          <th scope="col">{trans.__('Decision')}</th>
-          <th scope="col">{trans.__('Who')}</th>
-          <th scope="col">{trans.__('Ran for')}</th>
-          <th scope="col">{trans.__('Notebook')}</th>
+    // The roles are there by name because a page that is not wide lays the rows out in two lines, as no table.
+    <table role="table" className="jp-AgentBox-historyTable">
+      <thead role="rowgroup">
+        <tr role="row">
+          {[
+            trans.__('Time'),
+            trans.__('Call'),
+            trans.__('Decision'),
+            trans.__('Who'),
+            trans.__('Ran for'),
+            trans.__('Notebook')
+          ].map(name => (
+            <th key={name} role="columnheader" scope="col">
+              {name}
+            </th>
+          ))}
         </tr>
       </thead>
       {byDay(records, trans).map(([day, ofDay]) => (
-        <tbody key={day}>
-          <tr className="jp-AgentBox-historyDay">
-            <th colSpan={COLUMNS} scope="rowgroup">
+        <tbody key={day} role="rowgroup">
+          <tr role="row" className="jp-AgentBox-historyDay">
+            <th role="rowheader" colSpan={COLUMNS} scope="rowgroup">
               {day}
             </th>
           </tr>
@@ -72,8 +79,8 @@ function Row({ record }: { record: IAuditRecord }): JSX.Element {
   const { text, mood } = resultOf(record, trans);
   return (
     <>
-      <tr>
-        <td>
+      <tr role="row" className="jp-AgentBox-historyRow">
+        <td role="cell" className="jp-AgentBox-historyTime">
           <time
             dateTime={record.created_at}
             title={at.toLocaleString(localeOf(trans))}
@@ -81,12 +88,9 @@ function Row({ record }: { record: IAuditRecord }): JSX.Element {
             {at.toLocaleTimeString(localeOf(trans), CLOCK)}
           </time>
         </td>
-        <td className="jp-AgentBox-historyCall">
-          <span className="jp-AgentBox-historyServer">
-            {label(record.call.server, 40)}
-          </span>
+        <td role="cell" className="jp-AgentBox-historyCall">
           <LinkButton
-            label={label(record.signature, MAX_CALL)}
+            label={`${label(record.call.server, 40)}.${label(record.signature, MAX_CALL)}`}
             isPressed={isOpen}
             onClick={() => {
               setOpen(!isOpen);
@@ -94,18 +98,26 @@ function Row({ record }: { record: IAuditRecord }): JSX.Element {
           />
           <Marks record={record} />
         </td>
-        <td className={`jp-mod-${mood}`}>{text}</td>
-        <td>{whoOf(record, nameOf, trans)}</td>
-        <td className="jp-AgentBox-historyNumber">
+        <td role="cell" className={`jp-AgentBox-historyResult jp-mod-${mood}`}>
+          {text}
+        </td>
+        <td role="cell" className="jp-AgentBox-historyWho">
+          {whoOf(record, nameOf, trans)}
+        </td>
+        <td role="cell" className="jp-AgentBox-historyNumber">
           {record.seconds === null ? '' : spanOf(record.seconds, trans)}
         </td>
-        <td title={label(path, 500)}>
+        <td
+          role="cell"
+          className="jp-AgentBox-historyNotebook"
+          title={label(path, 500)}
+        >
           {label(path.split('/').pop() ?? '', 60)}
         </td>
       </tr>
       {isOpen ? (
-        <tr className="jp-AgentBox-historyOpen">
-          <td colSpan={COLUMNS}>
+        <tr role="row" className="jp-AgentBox-historyOpen">
+          <td role="cell" colSpan={COLUMNS}>
             <RequestCard requestId={record.id} hasLink={true} />
           </td>
         </tr>

@@ -61,7 +61,9 @@ export function Outcome({ approval }: IOutcomeProps): JSX.Element {
         <span>{text}</span>
       </span>
       {isCodeRun(approval.call) ? null : (
-        <code className="jp-AgentBox-outcomeCall">{callLine(approval)}</code>
+        <code className="jp-AgentBox-outcomeCall">
+          {callLine(approval, trans)}
+        </code>
       )}
       <time
         dateTime={ended}

@@ -256,7 +256,7 @@ function Line({ id, approval, fallback }: ILineProps): JSX.Element {
     return <li>{visible(fallback) || '…'}</li>;
   }
   const { mood, text } = summarize(approval, nameOf, trans);
-  const line = callLine(approval);
+  const line = callLine(approval, trans);
   return (
     <li className={`jp-mod-${mood}`}>
       <span className="jp-AgentBox-sign" aria-hidden="true">

@@ -1,6 +1,8 @@
 /**
  * The call of a request in one line.
  */
+import type { TranslationBundle } from '@jupyterlab/translation';
+
 import type { IApproval } from '../../api/protocol';
 import { signature } from './signature';
 
@@ -8,9 +10,13 @@ import { signature } from './signature';
 const LINE = 80;
 
 /** The call that ran, or would run: after edits, what they made of it. */
-export function callLine({ call, decision }: IApproval): string {
+export function callLine(
+  { call, decision }: IApproval,
+  trans: TranslationBundle
+): string {
   if (call.omitted && !decision?.arguments) {
-    return `${signature(call.tool, {}).text.slice(0, -1)}…)`;
+    return `${signature(call.tool, {}, trans).text.slice(0, -1)}…)`;
   }
-  return signature(call.tool, decision?.arguments ?? call.arguments, LINE).text;
+  const values = decision?.arguments ?? call.arguments;
+  return signature(call.tool, values, trans, LINE).text;
 }

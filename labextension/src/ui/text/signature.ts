@@ -1,8 +1,11 @@
 /**
  * A call in one line, as Python would write it: `restock(product_id=3, quantity=25)`.
  */
+import type { TranslationBundle } from '@jupyterlab/translation';
+
 import { ExactNumber, isObject, namesOf } from '../../api/json';
 import type { IJsonObject, JsonValue } from '../../api/json';
+import { localeOf } from './language';
 import { isSecretName } from './secretNames';
 import { visible } from './visibleText';
 
@@ -31,17 +34,27 @@ const CONSTANTS = new Map<JsonValue, string>([
   [false, 'False']
 ]);
 
-/** Write a call in one line. Long values are shortened, values of secrets masked, and invisible characters escaped. */
+/** The part of a shortened value that is its beginning; the rest is its end, where something may be hidden. */
+const HEAD = 0.6;
+
+/**
+ * Write a call in one line. Of long values the beginning and the end are shown, of many arguments the first ones and the
+ * last; values of secrets are masked, invisible characters escaped.
+ */
 export function signature(
   tool: string,
   values: IJsonObject,
+  trans: TranslationBundle,
   length = MAX_ARGUMENTS
 ): ISignature {
+  const names = namesOf(values);
+  const last = names.length > 1 ? names.pop() : undefined;
+  const end = last === undefined ? null : argument(last, values[last], trans);
   const parts: string[] = [];
-  let isWhole = true;
-  let left = length;
-  for (const name of namesOf(values)) {
-    const shown = argument(name, values[name]);
+  let isWhole = end?.isWhole ?? true;
+  let left = length - (end ? end.text.length + 2 : 0);
+  for (const name of names) {
+    const shown = argument(name, values[name], trans);
     left -= shown.text.length + 2;
     if (left < 0 && parts.length > 0) {
       parts.push('…');
@@ -50,6 +63,9 @@ export function signature(
     }
     parts.push(shown.text);
     isWhole &&= shown.isWhole;
+  }
+  if (end) {
+    parts.push(end.text);
   }
   const name = shortened(tool, MAX_NAME);
   return {
@@ -62,25 +78,63 @@ export function signature(
 export function shortValue(
   name: string,
   value: JsonValue,
+  trans: TranslationBundle,
   length = MAX_VALUE
 ): ISignature {
+  const isWhole = isShort(name, value, length);
   if (isSecretName(name) && hasText(value)) {
-    return { text: '••••', isWhole: false };
+    return { text: '••••', isWhole };
   }
+  const head = isWhole ? length : Math.ceil(length * HEAD);
+  const tail = length - head;
   if (typeof value === 'string') {
-    const { text, isWhole } = shortened(value, length);
-    return { text: literal(text) + (isWhole ? '' : '…'), isWhole };
+    const first = literal(shortened(value, head).text);
+    if (isWhole) {
+      return { text: first, isWhole };
+    }
+    const count = trans._n(
+      '%2 character',
+      '%2 characters',
+      value.length,
+      value.length.toLocaleString(localeOf(trans))
+    );
+    // What says so is outside of the quotes, where the value cannot write.
+    const text = `${first}… (${count}) …${literal(ending(value, tail))}`;
+    return { text, isWhole };
   }
-  // Twice what is shown is enough to tell that there is more.
-  const { text, isWhole } = shortened(written(value, length * 2), length);
-  return {
-    text: visible(text) + (isWhole ? '' : '…'),
-    isWhole: isWhole && !hasSecret(value)
-  };
+  const { text, isWhole: isAll } = shortened(
+    written(value, length * 2),
+    length
+  );
+  return isAll
+    ? { text: visible(text), isWhole }
+    : {
+        text: `${visible(shortened(text, head).text)} … ${visible(ending(writtenEnd(value, tail * 2), tail))}`,
+        isWhole
+      };
 }
 
-function argument(name: string, value: JsonValue): ISignature {
-  const shown = shortValue(name, value);
+/** Whether all of a value is shown. */
+export function isShort(
+  name: string,
+  value: JsonValue,
+  length = MAX_VALUE
+): boolean {
+  if (isSecretName(name) && hasText(value)) {
+    return false;
+  }
+  // Twice what is shown is enough to tell that there is more.
+  return typeof value === 'string'
+    ? value.length <= length
+    : written(value, length * 2).length <= length && !hasSecret(value);
+}
+
+function argument(
+  name: string,
+  value: JsonValue,
+  trans: TranslationBundle
+): ISignature {
+  const shown = shortValue(name, value, trans);
   const key = shortened(name, MAX_NAME);
   const written = IDENTIFIER.test(key.text)
     ? visible(key.text)
@@ -108,24 +162,56 @@ function written(value: JsonValue, length: number): string {
   if (typeof value === 'number' || value instanceof ExactNumber) {
     return String(value);
   }
-  const isList = Array.isArray(value);
-  const [open, close] = isList ? '[]' : '{}';
-  const items: [string, JsonValue][] = isList
-    ? value.map(item => ['', item])
-    : namesOf(value as IJsonObject).map(name => [
-        `${JSON.stringify(name.slice(0, length))}: `,
-        isSecretName(name) && hasText((value as IJsonObject)[name])
-          ? '••••'
-          : (value as IJsonObject)[name]
-      ]);
+  const [open, close] = Array.isArray(value) ? '[]' : '{}';
   let text = open;
-  for (const [index, [key, item]] of items.entries()) {
+  for (const [index, [key, item]] of itemsOf(
+    value as JsonValue[] | IJsonObject,
+    length
+  ).entries()) {
     if (text.length > length) {
       return text;
     }
     text += (index > 0 ? ', ' : '') + key + written(item, length);
   }
   return text + close;
+}
+
+/** The end of a value as Python would write it, of `length` characters or more. */
+function writtenEnd(value: JsonValue, length: number): string {
+  if (typeof value === 'string') {
+    return JSON.stringify(ending(value, length));
+  }
+  if (
+    typeof value !== 'object' ||
+    value === null ||
+    value instanceof ExactNumber
+  ) {
+    return written(value, length);
+  }
+  const [open, close] = Array.isArray(value) ? '[]' : '{}';
+  const items = itemsOf(value, length);
+  let text = close;
+  for (const [index, [key, item]] of [...items.entries()].reverse()) {
+    if (text.length > length) {
+      return text;
+    }
+    const comma = index < items.length - 1 ? ', ' : '';
+    text = key + writtenEnd(item, length) + comma + text;
+  }
+  return open + text;
+}
+
+/** What is in a list or an object, with what stands before each; values of secrets are masked. */
+function itemsOf(
+  value: JsonValue[] | IJsonObject,
+  length: number
+): [string, JsonValue][] {
+  return Array.isArray(value)
+    ? value.map(item => ['', item])
+    : namesOf(value).map(name => [
+        `${JSON.stringify(name.slice(0, length))}: `,
+        isSecretName(name) && hasText(value[name]) ? '••••' : value[name]
+      ]);
 }
 
 /** Whether some text is in a value: a number, like the most tokens of an answer, is no secret. */
@@ -159,4 +245,12 @@ function shortened(text: string, length: number): ISignature {
     characters.pop();
   }
   return { text: isWhole ? text : characters.join(''), isWhole };
+}
+
+/** The last characters of a text; none is cut in half. */
+function ending(text: string, length: number): string {
+  const end = text.slice(-length);
+  return /^[\udc00-\udfff]/.test(end) && end.length < text.length
+    ? end.slice(1)
+    : end;
 }

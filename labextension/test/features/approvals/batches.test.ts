@@ -8,7 +8,7 @@ import {
   layoutOf,
   lineOf
 } from '../../../src/features/approvals/batches';
-import { allowed, approval } from '../../examples';
+import { allowed, approval, trans } from '../../examples';
 
 function call(id: string, json: string, tool = 'restock'): IApproval {
   const before = approval({ id });
@@ -60,7 +60,7 @@ test('what is the same in all rows is said once, and what differs has a column',
     call('c', '{"shop": "Oslo", "n": 3, "q": 25}'),
     call('d', '{"shop": "Oslo", "n": 4, "q": 2500}')
   ];
-  const { same, columns } = layoutOf(all);
+  const { same, columns } = layoutOf(all, trans);
   expect(same.map(({ name, value }) => `${name}=${value.text}`)).toEqual([
     'shop="Oslo"'
   ]);
@@ -74,7 +74,7 @@ test('what is the same in all rows is said once, and what differs has a column',
 
 test('an argument that only some rows have differs', () => {
   const all = [call('a', '{"n": 1}'), call('b', '{}')];
-  const { same, columns } = layoutOf(all);
+  const { same, columns } = layoutOf(all, trans);
   expect(same).toEqual([]);
   expect(columns.map(({ name }) => name)).toEqual(['n']);
 });
@@ -82,7 +82,7 @@ test('an argument that only some rows have differs', () => {
 test('a row of many arguments is a line of them', () => {
   const one = call('a', '{"a": 1, "b": "x"}');
   const columns = ['a', 'b', 'c'].map(name => ({ name, usual: null }));
-  expect(lineOf(one, columns)).toBe('a=1, b="x"');
+  expect(lineOf(one, columns, trans)).toBe('a=1, b="x"');
 });
 
 test.each([

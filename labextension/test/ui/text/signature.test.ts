@@ -1,7 +1,15 @@
 import { parse } from '../../../src/api/json';
 import type { IJsonObject } from '../../../src/api/json';
 import { isSecretName } from '../../../src/ui/text/secretNames';
-import { signature } from '../../../src/ui/text/signature';
+import { signature as signatureIn } from '../../../src/ui/text/signature';
+import { trans } from '../../examples';
+
+function signature(
+  tool: string,
+  values: IJsonObject
+): { text: string; isWhole: boolean } {
+  return signatureIn(tool, values, trans);
+}
 
 function line(json: string, tool = 'restock'): string {
   return signature(tool, parse(json) as IJsonObject).text;
@@ -26,9 +34,12 @@ test('every digit of a number is there', () => {
   );
 });
 
-test('a long text is shortened, outside of its quotes', () => {
-  const { text, isWhole } = signature('find', { text: 'x'.repeat(100) });
-  expect(text).toBe(`find(text="${'x'.repeat(40)}"…)`);
+test('a long text has its beginning and its end, and what says so is outside of their quotes', () => {
+  const value = `Ada ${'x'.repeat(51_300)} OR 1=1`;
+  const { text, isWhole } = signature('find', { text: value });
+  expect(text).toBe(
+    `find(text="Ada ${'x'.repeat(20)}"… (51,311 characters) …"${'x'.repeat(9)} OR 1=1")`
+  );
   expect(isWhole).toBe(false);
 });
 
@@ -45,14 +56,15 @@ test('many arguments are cut, and the line says so', () => {
   );
   const { text, isWhole } = signature('f', values);
   expect(text.length).toBeLessThan(140);
-  expect(text).toMatch(/, …\)$/);
+  expect(text).toMatch(/^f\(argument_0=0, .*, …, argument_29=29\)$/);
   expect(isWhole).toBe(false);
 });
 
 test('a nested value is shortened', () => {
   const rows = Array.from({ length: 1000 }, (_, id) => ({ id }));
   const { text, isWhole } = signature('f', { rows });
-  expect(text).toMatch(/^f\(rows=\[\{"id": 0\}, .*…\)$/);
+  expect(text).toMatch(/^f\(rows=\[\{"id": 0\}, .* … .*, \{"id": 999\}\]\)$/);
+  expect(text.length).toBeLessThan(60);
   expect(isWhole).toBe(false);
 });
 
@@ -77,8 +89,18 @@ test('a name cannot pass for an argument with a value', () => {
 });
 
 test('a pair of surrogates is not cut', () => {
-  const { text } = signature('f', { a: 'x'.repeat(39) + '😀😀' });
-  expect(text).toBe(`f(a="${'x'.repeat(39)}"…)`);
+  const value = `${'x'.repeat(23)}😀${'-'.repeat(20)}😀${'y'.repeat(15)}`;
+  const { text } = signature('f', { a: value });
+  expect(text).toBe(
+    `f(a="${'x'.repeat(23)}"… (62 characters) …"${'y'.repeat(15)}")`
+  );
+});
+
+test('a secret at the end of a long value is masked', () => {
+  const { text } = signature('f', {
+    o: { text: 'x'.repeat(100), token: 'abc' }
+  });
+  expect(text).toMatch(/"token": "••••"\}\)$/);
 });
 
 test.each([
