@@ -89,7 +89,8 @@ def test_the_panel_leads_to_the_page(person: Person, notebook: Callable[..., str
     row = person.page.get_by_role("region", name="AgentBox history").get_by_role("row", name="shop.restock(").first
     expect(row).to_be_visible()
     call, who = (row.get_by_role("cell").nth(n).bounding_box() for n in (1, 3))
-    assert call and who
+    assert call
+    assert who
     assert call["width"] >= 400
     assert who["y"] >= call["y"] + call["height"]
     assert (row.bounding_box() or call)["height"] < 50

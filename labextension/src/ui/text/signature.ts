@@ -17,7 +17,7 @@ export interface ISignature {
 }
 
 /** Characters of a value that are shown. */
-const MAX_VALUE = 40;
+const MAX_VALUE = 48;
 
 /** Characters of the arguments that are shown together. */
 const MAX_ARGUMENTS = 120;
@@ -35,7 +35,7 @@ const CONSTANTS = new Map<JsonValue, string>([
 ]);
 
 /** The part of a shortened value that is its beginning; the rest is its end, where something may be hidden. */
-const HEAD = 0.6;
+const HEAD = 0.5;
 
 /**
  * Write a call in one line. Of long values the beginning and the end are shown, of many arguments the first ones and the

@@ -38,7 +38,7 @@ test('a long text has its beginning and its end, and what says so is outside of 
   const value = `Ada ${'x'.repeat(51_300)} OR 1=1`;
   const { text, isWhole } = signature('find', { text: value });
   expect(text).toBe(
-    `find(text="Ada ${'x'.repeat(20)}"… (51,311 characters) …"${'x'.repeat(9)} OR 1=1")`
+    `find(text="Ada ${'x'.repeat(20)}"… (51,311 characters) …"${'x'.repeat(17)} OR 1=1")`
   );
   expect(isWhole).toBe(false);
 });
@@ -89,10 +89,10 @@ test('a name cannot pass for an argument with a value', () => {
 });
 
 test('a pair of surrogates is not cut', () => {
-  const value = `${'x'.repeat(23)}😀${'-'.repeat(20)}😀${'y'.repeat(15)}`;
+  const value = `${'x'.repeat(23)}😀${'-'.repeat(20)}😀${'y'.repeat(23)}`;
   const { text } = signature('f', { a: value });
   expect(text).toBe(
-    `f(a="${'x'.repeat(23)}"… (62 characters) …"${'y'.repeat(15)}")`
+    `f(a="${'x'.repeat(23)}"… (70 characters) …"${'y'.repeat(23)}")`
   );
 });
 
