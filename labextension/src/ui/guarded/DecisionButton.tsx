@@ -120,13 +120,19 @@ function useArming(
   React.useEffect(arm, [arm, isExposed, content]);
   React.useEffect(() => {
     document.addEventListener('visibilitychange', arm);
-    const watching = ref.current && watch.add(ref.current, arm);
     return () => {
       window.clearTimeout(timer.current);
       document.removeEventListener('visibilitychange', arm);
+    };
+  }, [arm]);
+  // A button that nobody sees is not ready: with a thousand requests, most are out of view.
+  React.useEffect(() => {
+    const watching =
+      isExposed && ref.current ? watch.add(ref.current, arm) : null;
+    return () => {
       watching?.dispose();
     };
-  }, [arm, ref]);
+  }, [arm, ref, isExposed]);
 
   return { isArmed, round, arm };
 }

@@ -65,6 +65,26 @@ test('a script cannot press it', () => {
   expect(onActivate).not.toHaveBeenCalled();
 });
 
+test.each([
+  ['hidden', 0],
+  ['exposed', 2]
+] as const)(
+  'a button is looked for under the pointer while it can be seen: %s',
+  (exposure, count) => {
+    render(button(jest.fn(), { exposure }));
+    fireEvent(
+      document.body,
+      new MouseEvent('pointermove', { clientX: 10, clientY: 10, bubbles: true })
+    );
+    const place = jest.spyOn(
+      screen.getByRole('button'),
+      'getBoundingClientRect'
+    );
+    wait(250);
+    expect(place).toHaveBeenCalledTimes(count);
+  }
+);
+
 test('a button that comes under a resting pointer is not ready for a while', () => {
   render(button());
   const node = screen.getByRole('button');
