@@ -11,9 +11,9 @@ cores that others used as well, that took, before and after withdrawn calls, hit
     kernel, seconds                             0.26    0.28          0.13    0.12
     arrival: longest task of the page, ms        233      68           148      58
 
-The page is not to have a task of more than 200 ms, nor to use more than 2 % of a core while 1,000 wait, nor to take more
-than 3 s from an interrupt until nothing waits. In the best of three runs, with a load of 6 from others, before and after
-buttons out of view were no longer looked for under the pointer::
+The page is not to have a task of more than 200 ms, nor to use more than 2 % of a core while 1,000 wait, nor to take
+more than 3 s from an interrupt until nothing waits. In the best of three runs, with a load of 6 from others, before
+and after buttons out of view were no longer looked for under the pointer::
 
     1,000 wait, later than 15 s after the last came     before   after
     page, its main thread, % of a core                    2.03    1.61
@@ -25,8 +25,8 @@ buttons out of view were no longer looked for under the pointer::
     interrupt until none waits, s                         1.94    2.46
 
 Of what is left, a third is garbage of the arrival, in the first seconds, and most of the rest the frames in which the
-times that count down are drawn: with 10 requests, too, the main thread uses 1.58 %. The heap has 28 MB before, 37 MB with
-all and 31.7 MB after, and 30.2 MB after 10 requests.
+times that count down are drawn: with 10 requests, too, the main thread uses 1.58 %. The heap has 28 MB before, 37 MB
+with all and 31.7 MB after, and 30.2 MB after 10 requests.
 """
 
 from __future__ import annotations

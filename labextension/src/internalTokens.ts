@@ -227,8 +227,8 @@ export interface IOrigins {
   readonly kernelsChanged: ISignal<IOrigins, void>;
   /** The code cell that the request came from; `null` unless its notebook is open on this page with the same kernel. */
   cellOf(approval: IApproval): IOriginCell | null;
-  /** Open the notebook and go to the cell; return whether the card is there. */
-  reveal(approval: IApproval): Promise<boolean>;
+  /** Open the notebook and go to the cell, to the card of the request or of a question about its call; return whether it is there. */
+  reveal(approval: IApproval, questionId?: string): Promise<boolean>;
   /** The name of a kernel's document, in at most `length` characters. */
   describePlace(place: Place, length: number): string;
   /** Open a kernel's document; return whether it was found. */
@@ -265,6 +265,8 @@ export interface IApprovalPanel {
   focus(step: 1 | -1): void;
   /** Show the panel and move the focus to a pending request. */
   focusRequest(id: string): void;
+  /** Show the panel and move the focus to a server's question. */
+  focusQuestion(id: string): void;
   /** Show the panel and move the focus to the table with a request; to the request if it is in none. */
   focusTogether(id: string): void;
 }

@@ -121,6 +121,7 @@ export function question(fields: Partial<IQuestion> = {}): IQuestion {
     calls: 1,
     kernel_id: 'k1',
     notebook_path: 'orders.ipynb',
+    asked_at: '2026-01-01T00:02:00Z',
     expires_at: null,
     ...fields
   };

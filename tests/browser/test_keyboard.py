@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import Locator, expect
 
+from .accessibility import violations
 from .lab import Lab
 from .person import Person, await_letters, decide, press
 
@@ -396,3 +397,25 @@ def test_someone_who_writes_goes_on_writing_after_a_decision_in_the_panel(
     expect(person.cell(1).locator(".cm-content")).to_be_focused()
     person.keyboard.type("!")
     expect(person.cell(1).locator(".cm-content")).to_contain_text("!")
+
+
+def test_the_keys_are_in_the_help_menu_and_a_search_for_mcp_finds_the_commands(
+    person: Person, notebook: Callable[..., str]
+) -> None:
+    person.open(notebook(ASK))
+    page = person.page
+    page.get_by_role("menuitem", name="Help").click()
+    page.get_by_role("menuitem", name="AgentBox Keys").click()
+    dialog = page.get_by_role("dialog").filter(has_text="AgentBox Keys")
+    expect(dialog).to_contain_text("goes to the request or the server’s question that has waited longest")
+    expect(dialog).to_contain_text("Alt+Shift+A")
+    assert violations(page) == []
+    dialog.get_by_role("button", name="Close").click()
+    expect(dialog).to_have_count(0)
+    person.keyboard.press("Control+Shift+C")
+    expect(page.locator(".lm-CommandPalette-input")).to_be_focused()
+    person.keyboard.type("mcp")
+    expect(page.locator(".lm-CommandPalette-header").first).to_contain_text("AgentBox (MCP)", ignore_case=True)
+    expect(page.locator(".lm-CommandPalette-item").first).to_contain_text("Show Approval Requests of MCP Tools")
+    expect(page.locator(".lm-CommandPalette-item").filter(has_text="AgentBox Keys")).to_have_count(1)
+    person.keyboard.press("Escape")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -216,3 +217,30 @@ def test_new_questions_take_neither_focus_nor_keys_from_who_answers_a_request(
     expect(person.status).to_have_accessible_name("1 request awaiting approval, 2 questions from servers")
     rejected, *_ = lab.approvals(path, "rejected")
     assert rejected["decision"]["reason"] == "No, because area"
+
+
+@pytest.mark.usefixtures("asking")
+def test_the_shortcut_goes_to_a_question_that_has_waited_longest(person: Person, notebook: Callable[..., str]) -> None:
+    person.open(notebook(ORDER, "1"))
+    person.run(0)
+    name = "The server “asking” asks you"
+    question = person.cell(0).get_by_role("group", name=name)
+    expect(question).to_be_visible()
+    person.edit(1)
+    person.keyboard.press("Alt+Shift+A")
+    expect(question).to_be_focused()
+    decide(question, "Decline")
+    expect(question).to_have_count(0)
+    expect(person.cell(1)).to_have_class(re.compile("jp-mod-active"))
+    # Where its notebook is closed, it is in the panel.
+    person.run(0)
+    expect(question).to_be_visible()
+    person.execute("application:close")
+    dialog = person.page.get_by_role("dialog")
+    expect(dialog.or_(person.page.locator(".jp-LauncherBody")).first).to_be_visible()
+    if dialog.count():
+        dialog.get_by_role("button", name="Discard").click()
+    expect(person.page.locator(".jp-NotebookPanel")).to_have_count(0)
+    person.keyboard.press("Alt+Shift+A")
+    in_panel = person.page.locator(".jp-AgentBox-questions").get_by_role("group", name=name)
+    expect(in_panel).to_be_focused()

@@ -265,6 +265,7 @@ export interface IQuestion {
   calls: number;
   kernel_id: string | null;
   notebook_path: string | null;
+  asked_at: string;
   expires_at: string | null;
 }
 

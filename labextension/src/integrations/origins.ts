@@ -104,8 +104,8 @@ export class Origins implements IOrigins {
       : null;
   }
 
-  reveal(approval: IApproval): Promise<boolean> {
-    return withFocusToFollow(() => this._reveal(approval));
+  reveal(approval: IApproval, questionId?: string): Promise<boolean> {
+    return withFocusToFollow(() => this._reveal(approval, questionId));
   }
 
   describePlace(place: Place, length: number): string {
@@ -140,23 +140,32 @@ export class Origins implements IOrigins {
     return true;
   }
 
-  private async _reveal(approval: IApproval): Promise<boolean> {
+  private async _reveal(
+    approval: IApproval,
+    questionId?: string
+  ): Promise<boolean> {
     const wasOpen = this._notebook(approval.call) !== undefined;
     if (!(await this.revealPlace(approval.call))) {
       return false;
     }
     const console = this._console(approval.call);
     if (console) {
-      return cardIn(console.node, approval) !== null;
+      return cardIn(console.node, approval, questionId) !== null;
     }
     const panel = this._notebook(approval.call);
-    return panel ? this._goToCell(panel, approval, wasOpen) : false;
+    const find = (node: HTMLElement): HTMLElement | null =>
+      cardIn(node, approval, questionId);
+    const isAnswered = approval.status !== 'pending' && !questionId;
+    const becomesActive = !wasOpen || isAnswered;
+    return panel
+      ? this._goToCell(panel, approval, { find, becomesActive })
+      : false;
   }
 
   private async _goToCell(
     panel: NotebookPanel,
     approval: IApproval,
-    wasOpen: boolean
+    { find, becomesActive }: IGoing
   ): Promise<boolean> {
     const cell = this._cell(panel, approval);
     if (!cell) {
@@ -166,12 +175,12 @@ export class Origins implements IOrigins {
     content.deselectAll();
     const index = content.widgets.indexOf(cell);
     // A person who goes to a card returns to their cell after answering, so that cell stays the active one.
-    if (!wasOpen || approval.status !== 'pending') {
+    if (becomesActive) {
       content.activeCellIndex = index;
       content.mode = 'command';
     }
     await content.scrollToItem(index, 'smart');
-    const card = cardIn(cell.node, approval);
+    const card = find(cell.node);
     if (!card) {
       content.activeCellIndex = index;
       content.mode = 'command';
@@ -213,12 +222,24 @@ export class Origins implements IOrigins {
   private readonly _kernelsChanged = new Signal<IOrigins, void>(this);
 }
 
-/** The card of a request inside a node. */
-function cardIn(node: HTMLElement, approval: IApproval): HTMLElement | null {
-  const id = CSS.escape(approval.id);
-  return node.querySelector<HTMLElement>(
-    `.jp-AgentBox-card[data-request-id="${id}"]`
-  );
+/** How to go to a cell. */
+interface IGoing {
+  /** The card in the cell that gets the focus. */
+  find: (node: HTMLElement) => HTMLElement | null;
+  /** Whether the cell becomes the active one. */
+  becomesActive: boolean;
+}
+
+/** The card of a request, or of a question about its call, inside a node. */
+function cardIn(
+  node: HTMLElement,
+  approval: IApproval,
+  questionId?: string
+): HTMLElement | null {
+  const mark = questionId
+    ? `[data-question-id="${CSS.escape(questionId)}"]`
+    : `[data-request-id="${CSS.escape(approval.id)}"]`;
+  return node.querySelector<HTMLElement>(`.jp-AgentBox-card${mark}`);
 }
 
 function overlaps(node: HTMLElement, viewport: HTMLElement): boolean {

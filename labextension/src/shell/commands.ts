@@ -9,7 +9,8 @@ import { approvalIcon } from '../ui/icons';
 import type {
   IApprovalModel,
   IApprovalPanel,
-  IOrigins
+  IOrigins,
+  IQuestionsModel
 } from '../internalTokens';
 
 /** The ids of the commands. */
@@ -24,7 +25,8 @@ export const COMMANDS = {
 /** What the commands act on. */
 export interface ICommandsOptions {
   panel: IApprovalPanel;
-  model: Pick<IApprovalModel, 'pending'>;
+  model: Pick<IApprovalModel, 'pending' | 'get'>;
+  questions: Pick<IQuestionsModel, 'questions'>;
   origins: Pick<IOrigins, 'isOpen' | 'reveal'>;
   refresh: () => Promise<void>;
   trans: TranslationBundle;
@@ -37,7 +39,11 @@ export function addCommands(
 ): string[] {
   const { panel, refresh, trans } = options;
   registry.addCommand(COMMANDS.openPanel, {
-    label: trans.__('Show Approval Requests'),
+    // In the palette, a match in a label comes before those in categories, so that “mcp” finds this one first.
+    label: ({ isPalette }) =>
+      isPalette
+        ? trans.__('Show Approval Requests of MCP Tools')
+        : trans.__('Show Approval Requests'),
     caption: trans.__('Show tool calls awaiting your approval'),
     icon: approvalIcon,
     execute: () => {
@@ -59,7 +65,7 @@ export function addCommands(
   registry.addCommand(COMMANDS.oldestRequest, {
     label: trans.__('Go to Oldest Approval Request'),
     caption: trans.__(
-      'Move the focus to the request that has waited longest, in its notebook if that is open'
+      'Move the focus to the request or the server’s question that has waited longest, in its notebook if that is open'
     ),
     execute: () => withFocusToFollow(() => goToOldest(options))
   });
@@ -71,15 +77,27 @@ export function addCommands(
 }
 
 /** Move the focus to a card under its cell; if that is not possible, to the card in the panel. */
-async function goToOldest({
-  model,
-  origins,
-  panel
-}: ICommandsOptions): Promise<void> {
+async function goToOldest(options: ICommandsOptions): Promise<void> {
+  const { model, origins, panel, questions } = options;
   const [oldest] = model.pending;
-  if (!oldest) {
+  const [question] = questions.questions;
+  const isEarlier =
+    question &&
+    (!oldest || Date.parse(question.asked_at) < Date.parse(oldest.created_at));
+  const id = isEarlier ? question.id : undefined;
+  const approval = isEarlier ? model.get(question.request_id).approval : oldest;
+  if (
+    approval &&
+    origins.isOpen(approval) &&
+    (await origins.reveal(approval, id))
+  ) {
+    return;
+  }
+  if (id !== undefined) {
+    panel.focusQuestion(id);
+  } else if (approval) {
+    panel.focusRequest(approval.id);
+  } else {
     panel.open();
-  } else if (!(origins.isOpen(oldest) && (await origins.reveal(oldest)))) {
-    panel.focusRequest(oldest.id);
   }
 }

@@ -7,12 +7,14 @@ import { ITranslator } from '@jupyterlab/translation';
 
 import { languageOf } from '../ui/text/language';
 import { addCommands } from './commands';
+import { addKeyHelp, SHOW_KEYS } from './keyHelp';
 import { PALETTE_CATEGORY } from '../ui/commandIds';
 import {
   IApprovalModel,
   IApprovalPanel,
   IHistoryModel,
   IOrigins,
+  IQuestionsModel,
   IServersModel,
   IThreadsModel
 } from '../internalTokens';
@@ -28,7 +30,8 @@ export const commandsPlugin: JupyterFrontEndPlugin<void> = {
     IServersModel,
     IThreadsModel,
     IApprovalPanel,
-    IOrigins
+    IOrigins,
+    IQuestionsModel
   ],
   optional: [ICommandPalette, ITranslator],
   activate: (
@@ -39,6 +42,7 @@ export const commandsPlugin: JupyterFrontEndPlugin<void> = {
     threads: IThreadsModel,
     panel: IApprovalPanel,
     origins: IOrigins,
+    questions: IQuestionsModel,
     palette: ICommandPalette | null,
     translator: ITranslator | null
   ): void => {
@@ -56,11 +60,17 @@ export const commandsPlugin: JupyterFrontEndPlugin<void> = {
       panel,
       model,
       origins,
+      questions,
       refresh,
       trans
     });
-    for (const command of commands) {
-      palette?.addItem({ command, category: PALETTE_CATEGORY });
+    addKeyHelp(app.commands, trans);
+    for (const command of [...commands, SHOW_KEYS]) {
+      palette?.addItem({
+        command,
+        category: PALETTE_CATEGORY,
+        args: { isPalette: true }
+      });
     }
   }
 };

@@ -20,11 +20,13 @@ test('all commands are in one category of the palette', () => {
     commands: new CommandRegistry(),
     serviceManager: {}
   } as unknown as JupyterFrontEnd;
-  commandsPlugin.activate(app, {}, {}, {}, {}, {}, {}, palette, null);
+  commandsPlugin.activate(app, {}, {}, {}, {}, {}, {}, {}, palette, null);
   historyPagePlugin.activate(app, {}, { trans }, palette);
   insertCommandPlugin.activate(app, {}, palette, null);
   agentNotebookPlugin.activate(app, null, palette, null, null);
 
-  expect(Object.keys(found)).toEqual(['AgentBox']);
-  expect(found['AgentBox'].sort()).toEqual(app.commands.listCommands().sort());
+  expect(Object.keys(found)).toEqual(['AgentBox (MCP)']);
+  expect(found['AgentBox (MCP)'].sort()).toEqual(
+    app.commands.listCommands().sort()
+  );
 });

@@ -37,6 +37,7 @@ import { openDraft } from '../../src/ui/form/draft';
 import { RequestCard } from '../../src/ui/card/RequestCard';
 import { CardProvider, LanguageProvider } from '../../src/ui/context';
 import type { ICardContext } from '../../src/ui/context';
+import { Keys } from '../../src/shell/keyHelp';
 import { QuestionCard } from '../../src/ui/question/QuestionCard';
 import {
   approval,
@@ -316,6 +317,12 @@ test('no word of the form that rejects all is only English', async () => {
   expect(container.querySelector('textarea')).not.toBeNull();
   expect(untranslated(container)).toEqual([]);
   Signal.clearData(shared.model);
+});
+
+test('no word of the help with the keys is only English', () => {
+  const { container } = render(<Keys oldest="" trans={trans} />);
+  // Letters of keys are what is printed on them.
+  expect(untranslated(container)).toEqual([]);
 });
 
 test('no word of the list of threads is only English', () => {

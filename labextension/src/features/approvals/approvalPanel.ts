@@ -64,6 +64,16 @@ export class ApprovalPanel implements IApprovalPanel, IDisposable {
     this._reveal(() => this._options.section.find(id));
   }
 
+  focusQuestion(id: string): void {
+    this._reveal(async () => {
+      const { section } = this._options;
+      await section.rendered();
+      const tab = section.node.closest('.jp-AgentBox-panel');
+      const mark = `[data-question-id="${CSS.escape(id)}"]`;
+      return tab?.querySelector<HTMLElement>(mark) ?? undefined;
+    });
+  }
+
   focusTogether(id: string): void {
     this._reveal(() => this._options.section.findTable(id));
   }

@@ -44,6 +44,7 @@ function question(requestId: string): IQuestion {
     calls: 1,
     kernel_id: null,
     notebook_path: null,
+    asked_at: '2026-01-01T00:02:00Z',
     expires_at: null
   } as IQuestion;
 }
