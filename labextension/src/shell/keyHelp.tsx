@@ -86,7 +86,7 @@ export function Keys({ oldest, trans }: IKeysProps): JSX.Element {
         ],
         [trans.__('Space'), trans.__('selects the row, or takes it out')],
         [
-          trans.__('Ctrl+A, or Cmd+A on macOS'),
+          trans.__('Ctrl+A or Cmd+A'),
           trans.__('selects all rows that can be selected')
         ],
         [trans.__('Enter'), trans.__('opens the row’s card, or closes it')],
