@@ -19,6 +19,9 @@ export interface ISignature {
 /** Characters of a value that are shown. */
 const MAX_VALUE = 48;
 
+/** About the characters that say how long a text is: one that is only so much longer is shown whole. */
+const NOTE = 20;
+
 /** Characters of the arguments that are shown together. */
 const MAX_ARGUMENTS = 120;
 
@@ -85,13 +88,13 @@ export function shortValue(
   if (isSecretName(name) && hasText(value)) {
     return { text: '••••', isWhole };
   }
-  const head = isWhole ? length : Math.ceil(length * HEAD);
+  const head = Math.ceil(length * HEAD);
   const tail = length - head;
   if (typeof value === 'string') {
-    const first = literal(shortened(value, head).text);
     if (isWhole) {
-      return { text: first, isWhole };
+      return { text: literal(value), isWhole };
     }
+    const first = literal(shortened(value, head).text);
     const count = trans._n(
       '%2 character',
       '%2 characters',
@@ -125,7 +128,7 @@ export function isShort(
   }
   // Twice what is shown is enough to tell that there is more.
   return typeof value === 'string'
-    ? value.length <= length
+    ? value.length <= length + NOTE
     : written(value, length * 2).length <= length && !hasSecret(value);
 }
 

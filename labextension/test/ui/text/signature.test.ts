@@ -43,6 +43,11 @@ test('a long text has its beginning and its end, and what says so is outside of 
   expect(isWhole).toBe(false);
 });
 
+test('a text is whole if saying how long it is would take as much room as the rest of it', () => {
+  expect(signature('f', { text: 'x'.repeat(68) }).isWhole).toBe(true);
+  expect(signature('f', { text: 'x'.repeat(69) }).isWhole).toBe(false);
+});
+
 test('a text that ends in an ellipsis is whole', () => {
   expect(signature('find', { text: 'and so on…' })).toEqual({
     text: 'find(text="and so on…")',
@@ -89,10 +94,10 @@ test('a name cannot pass for an argument with a value', () => {
 });
 
 test('a pair of surrogates is not cut', () => {
-  const value = `${'x'.repeat(23)}😀${'-'.repeat(20)}😀${'y'.repeat(23)}`;
+  const value = `${'x'.repeat(23)}😀${'-'.repeat(30)}😀${'y'.repeat(23)}`;
   const { text } = signature('f', { a: value });
   expect(text).toBe(
-    `f(a="${'x'.repeat(23)}"… (70 characters) …"${'y'.repeat(23)}")`
+    `f(a="${'x'.repeat(23)}"… (80 characters) …"${'y'.repeat(23)}")`
   );
 });
 
