@@ -23,9 +23,10 @@ from jupyter_agentbox.app.extension import AgentBoxApp
 from jupyter_agentbox.core.policy import Layer
 from jupyter_agentbox.core.reviewers import DECIDE_SCOPE
 from jupyter_agentbox.core.rule_text import read_text
-from jupyter_agentbox.hub.app import OK, HubService, routes
+from jupyter_agentbox.hub.app import OK, HubService
 from jupyter_agentbox.hub.callers import HOLD_SCOPE
 from jupyter_agentbox.hub.policy_file import read_policy_file
+from jupyter_agentbox.hub.web_application import routes
 from jupyter_agentbox.mcp_client.configuration import parse_configuration
 from jupyter_agentbox.sandbox.kernelspecs import SandboxedKernelSpecManager
 

@@ -4,20 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import math
 import os
-import secrets
 import signal
 import sys
-import time
-from collections.abc import Awaitable, Callable, Sequence
-from importlib import resources
+from collections.abc import Awaitable, Sequence
 from pathlib import Path
-from typing import Any, Final, TypeVar, cast
+from typing import Any, Final, cast
 from urllib.parse import urlsplit
 
-from jupyterhub.services.auth import HubOAuth, HubOAuthCallbackHandler
-from tornado import web
+from jupyterhub.services.auth import HubOAuth
 from tornado.httpserver import HTTPServer
 from traitlets import Bool, Enum, Float, Integer, List, TraitError, Unicode, validate
 from traitlets.config import Application
@@ -25,45 +20,24 @@ from traitlets.config import Application
 from jupyter_agentbox.background import in_background
 from jupyter_agentbox.core.audit_trail import ArgumentsKept, AuditSettings
 from jupyter_agentbox.core.redaction import SECRET_NAMES
-from jupyter_agentbox.core.text import did_you_mean, visible
+from jupyter_agentbox.core.text import counted, did_you_mean, visible
 from jupyter_agentbox.exceptions import DatabaseHeldError, StorageError
 from jupyter_agentbox.storage.retention import RetentionLimits
 from jupyter_agentbox.storage.sign_ins import SqlSignInTable
 from jupyter_agentbox.storage.signed_policies import public_key_of
 from jupyter_agentbox.system import SystemClock
 
-from . import sign_in_pages
-from .api_handlers import (
-    AuditHandler,
-    DecisionHandler,
-    DecisionsHandler,
-    LiveHandler,
-    MetricsHandler,
-    PolicyHandler,
-    ReadyHandler,
-    RequestHandler,
-    RequestsHandler,
-    WaitingHandler,
-)
 from .audit_sinks import notes_of_sinks, sinks_of
 from .composition import HubBox, Settings, build
 from .gc_pauses import kept_short
-from .handlers import SETTINGS_KEY, NoPageHandler, Parts, StaticHandler, log_error
-from .history_page import HistoryPageHandler
-from .hold_handlers import HoldReleaseHandler, HoldsHandler
-from .inbox import DecisionsPageHandler, InboxHandler
 from .logs import log_as_json
-from .mcp_endpoint import McpHandler
-from .pages import RequestPageHandler
 from .policy_file import PolicyFile, PolicyFileError, read_policy_file
 from .policy_notes import notes_of
 from .policy_signing import PolicySigner, read_key, version_of
-from .report_handlers import GapsHandler, ReportsHandler
 from .standby import Front, make_standby_application
+from .web_application import make_application
 
 log = logging.getLogger(__name__)
-
-T = TypeVar("T")
 
 #: Exit codes.
 OK: Final = 0
@@ -76,13 +50,10 @@ USAGE: Final = 2
 _MOST_BYTES: Final = 16_000_000
 #: Seconds between two checks for idle servers.
 _LOOK: Final = 60.0
-#: Seconds for which the service's readiness is known after a check, which writes to the database.
-READY_FOR: Final = 1.0
 #: Old records are removed at every `_OLD`-th of these checks.
 _OLD: Final = 60
 #: At every `_NOTED`-th, the audit chain is made to cover the records that users' servers reported.
 _NOTED: Final = 10
-_ID: Final = r"(?P<request_id>[A-Za-z0-9_-]+)"
 
 
 class HubService(Application):
@@ -259,10 +230,10 @@ class HubService(Application):
         ]
         if self.check_config:
             sys.stderr.writelines(visible(f"note: {note}\n") for note in notes)
-            rules = _count(len(policy.policy.rules), "rule")
-            servers = _count(len(policy.servers), "central server")
+            rules = counted(len(policy.policy.rules), "rule")
+            servers = counted(len(policy.servers), "central server")
             local = "" if policy.local is None else ", a policy for users' own tools"
-            verdict = f"no errors, {_count(len(notes), 'note')}" if notes else "nothing is wrong"
+            verdict = f"no errors, {counted(len(notes), 'note')}" if notes else "nothing is wrong"
             sys.stdout.write(visible(f"{policy.path}: {rules}, {servers}{local}; {verdict}\n"))
             return OK
         log_as_json(cast("int | str", self.log_level))
@@ -287,7 +258,7 @@ class HubService(Application):
         except StorageError as error:
             sys.stderr.write(visible(f"jupyter agentbox hub: {error}\n"))
             return FAILED
-        sys.stdout.write(visible(f"{user}: {_count(removed, 'sign-in')} deleted\n"))
+        sys.stdout.write(visible(f"{user}: {counted(removed, 'sign-in')} deleted\n"))
         return OK
 
     def settings(self) -> Settings:
@@ -438,114 +409,9 @@ class HubService(Application):
             await box.policy.look()
 
 
-def make_application(box: HubBox, hub_auth: HubOAuth, public_url: str) -> web.Application:
-    """Return the web application.
-
-    Parameters
-    ----------
-    box : HubBox
-        The parts of the service.
-    hub_auth : HubOAuth
-        The connection to the Hub; it knows the service's prefix.
-    public_url : str
-        The URL that people open, with a slash at the end.
-    """
-    prefix = hub_auth.base_url
-    parts = Parts(
-        hub_auth=hub_auth,
-        reviews=box.reviews,
-        calls=box.calls,
-        open_calls=box.open_calls,
-        audit=box.audit,
-        reports=box.reports,
-        call_limiter=box.call_limiter,
-        return_limiter=box.return_limiter,
-        request_limiter=box.request_limiter,
-        metrics=box.metrics,
-        prefix=prefix,
-        is_ready=_shared(box.is_ready),
-        policy=box.policy,
-        sign_in_managers=box.sign_in_managers,
-        changes=box.changes,
-        forwarder=box.forwarder,
-    )
-    files = Path(str(resources.files("jupyter_agentbox.hub")))
-    application = web.Application(
-        routes(prefix, public_url),
-        template_path=str(files / "templates"),
-        static_path=str(files / "static"),
-        static_url_prefix=f"{prefix}static/",
-        static_handler_class=StaticHandler,
-        default_handler_class=NoPageHandler,
-        # In memory only: after a restart everybody has to log in again, and nobody can sign a cookie.
-        cookie_secret=secrets.token_bytes(32),
-        xsrf_cookies=True,
-        # The forms contain it. A script of a notebook, which has the same origin on most Hubs, must not have it.
-        xsrf_cookie_kwargs={"httponly": True},
-        log_function=_log_request,
-    )
-    application.settings[SETTINGS_KEY] = parts
-    return application
-
-
-def routes(prefix: str, public_url: str) -> list[tuple[Any, ...]]:
-    """Return the service's routes below its prefix."""
-    return [
-        (prefix, InboxHandler),
-        (rf"{prefix}decisions", DecisionsPageHandler),
-        (rf"{prefix}history", HistoryPageHandler),
-        (rf"{prefix}requests/{_ID}", RequestPageHandler),
-        (rf"{prefix}oauth_callback", _CallbackHandler),
-        *sign_in_pages.routes(prefix),
-        (rf"{prefix}api/requests", RequestsHandler),
-        (rf"{prefix}api/waiting", WaitingHandler, {"public_url": public_url}),
-        (rf"{prefix}api/decisions", DecisionsHandler),
-        (rf"{prefix}api/requests/{_ID}", RequestHandler),
-        (rf"{prefix}api/requests/{_ID}/decision", DecisionHandler),
-        (rf"{prefix}api/audit", AuditHandler),
-        (rf"{prefix}api/reports", ReportsHandler),
-        (rf"{prefix}api/reports/gaps", GapsHandler),
-        (rf"{prefix}api/holds", HoldsHandler),
-        (rf"{prefix}api/holds/{_ID}/release", HoldReleaseHandler),
-        (rf"{prefix}api/policy", PolicyHandler),
-        (rf"{prefix}mcp/([A-Za-z0-9_-]+)", McpHandler, {"public_url": public_url}),
-        (rf"{prefix}metrics", MetricsHandler),
-        (rf"{prefix}health/live", LiveHandler),
-        (rf"{prefix}health/ready", ReadyHandler),
-    ]
-
-
-class _CallbackHandler(HubOAuthCallbackHandler):  # type: ignore[misc]  # jupyterhub has no types
-    """The page to which the Hub redirects people after login."""
-
-    @property
-    def hub_auth(self) -> HubOAuth:
-        parts: Parts = self.settings[SETTINGS_KEY]
-        return parts.hub_auth
-
-    def log_exception(self, typ: Any, value: Any, tb: Any) -> None:
-        """Log why a login failed."""
-        del typ, tb
-        log_error(self.request, value)
-
-
 def main(argv: Sequence[str]) -> int:
     """Run the command and return its exit code."""
     return HubService().run(argv)
-
-
-def _shared(check: Callable[[], Awaitable[T]]) -> Callable[[], Awaitable[T]]:
-    """Return a check whose result is shared by all who ask within `READY_FOR`: anybody may, as often as they like."""
-    began = -math.inf
-    running: asyncio.Future[T]
-
-    async def checked() -> T:
-        nonlocal began, running
-        if time.monotonic() - began >= READY_FOR:
-            began, running = time.monotonic(), asyncio.ensure_future(check())
-        return await asyncio.shield(running)
-
-    return checked
 
 
 async def _set_with(one: asyncio.Event, other: asyncio.Event) -> None:
@@ -587,22 +453,7 @@ async def _remove_sign_ins(database_url: str, user: str) -> int:
         await table.aclose()
 
 
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
-
-
 def _fail(error: Exception) -> int:
     problems = error.problems if isinstance(error, PolicyFileError) else (error,)
     sys.stderr.write("".join(f"jupyter agentbox hub: {visible(str(problem))}\n" for problem in problems))
     return USAGE
-
-
-def _log_request(handler: web.RequestHandler) -> None:
-    """Log a request, without its query, which may contain an OAuth code.
-
-    A 405 for `GET` is no warning: each MCP client tries to open a stream that way when it connects.
-    """
-    request = handler.request
-    is_usual = handler.get_status() < 400 or (request.method, handler.get_status()) == ("GET", 405)
-    level = logging.DEBUG if is_usual else logging.WARNING
-    log.log(level, "%s %s %d", request.method, request.path, handler.get_status())

@@ -19,10 +19,10 @@ from tornado.netutil import bind_sockets
 from tornado.web import create_signed_value
 
 from jupyter_agentbox.core.ports import Clock
-from jupyter_agentbox.hub.app import make_application
 from jupyter_agentbox.hub.composition import HubBox, Settings, build
 from jupyter_agentbox.hub.policy_file import PolicyFile, read_policy_file
 from jupyter_agentbox.hub.policy_signing import PolicySigner, read_key, version_of
+from jupyter_agentbox.hub.web_application import make_application
 from jupyter_agentbox.mcp_client.configuration import Configuration, HttpServer
 from jupyter_agentbox.mcp_client.limits import ServerLimits
 from jupyter_agentbox.mcp_client.servers import McpServers

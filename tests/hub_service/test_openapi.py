@@ -17,9 +17,9 @@ from jupyter_agentbox.core.approvers import Approvers, Escalation
 from jupyter_agentbox.core.policy import Effect, Evaluation, Layer, Rule
 from jupyter_agentbox.hub import report_handlers
 from jupyter_agentbox.hub.api_handlers import AUDIT_FILTERS, FORMATS
-from jupyter_agentbox.hub.app import routes
 from jupyter_agentbox.hub.handlers import PageHandler
 from jupyter_agentbox.hub.reviews import ReviewRequest
+from jupyter_agentbox.hub.web_application import routes
 from tests.samples import a_decision, a_request
 
 from .service import TIMEOUT, Service, a_policy, running_service

@@ -22,7 +22,7 @@ import pytest
 from jupyter_agentbox.core.calls import ToolCall
 from jupyter_agentbox.core.tools import ToolResult
 from jupyter_agentbox.exceptions import ToolServerError
-from jupyter_agentbox.hub import app
+from jupyter_agentbox.hub import web_application
 from jupyter_agentbox.mcp_client.servers import McpServers
 from jupyter_agentbox.storage.approvals import sqlite_url
 from jupyter_agentbox.storage.audit_log import SqlAuditLog
@@ -523,7 +523,7 @@ async def test_a_database_that_can_only_be_read_is_not_ready(
     tmp_path: Path, make_postgresql_database: Callable[[], str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("jupyter_agentbox.storage.store._KNOWN", 0.0)
-    monkeypatch.setattr(app, "READY_FOR", 0.0)
+    monkeypatch.setattr(web_application, "READY_FOR", 0.0)
     url = make_postgresql_database()
     name = url.partition("?")[0].rpartition("/")[2]
     with psycopg.connect(
@@ -557,7 +557,7 @@ async def test_a_database_that_can_only_be_read_is_not_ready(
 async def test_health_says_whether_the_process_answers_and_the_store_can_be_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(app, "READY_FOR", 0.0)
+    monkeypatch.setattr(web_application, "READY_FOR", 0.0)
     async with running_service(tmp_path, a_policy()) as service:
         assert (await service.get("health/live")).code == 200
         assert (await service.get("health/ready")).code == 200
