@@ -14,7 +14,7 @@ from tornado import web
 from tornado.httputil import HTTPServerRequest
 
 from jupyter_agentbox.core.calls import JsonObject
-from jupyter_agentbox.core.text import one_line
+from jupyter_agentbox.core.text import one_line, visible
 from jupyter_agentbox.exceptions import AgentBoxError, NotAnApproverError, StorageError, TooManyRequestsError
 from jupyter_agentbox.services.audit.changes import ChangeRecorder
 from jupyter_agentbox.services.audit.manager import AuditManager
@@ -36,6 +36,8 @@ log = logging.getLogger(__name__)
 
 #: The page to which errors link by default, below the service's address, and its title.
 ALL_REQUESTS: Final = ("", "All requests")
+#: The heading of errors by default.
+FAILED: Final = "That did not work"
 
 #: The key of `Parts` in the web application's settings.
 SETTINGS_KEY: Final = "agentbox_hub"
@@ -251,10 +253,13 @@ class PageHandler(HubServiceHandler):
         Whether the Hub is asked about the person each time, even for a request that only reads.
     back : tuple of str
         The page to which errors link, below the service's address, and its title.
+    failed : str
+        The heading of errors.
     """
 
     asks_anew = False
     back = ALL_REQUESTS
+    failed = FAILED
 
     async def prepare(self) -> None:
         """Identify the person, or redirect them to the Hub's login page."""
@@ -289,8 +294,9 @@ class PageHandler(HubServiceHandler):
             "error.html",
             prefix=self.parts.prefix,
             back=self.back,
+            failed=self.failed,
             status=status_code,
-            message=message if is_ours and message else self._reason,
+            message=_sentence(visible(message if is_ours and message else self._reason)),
         )
 
 
@@ -303,6 +309,11 @@ class NoPageHandler(PageHandler):
 
     def check_xsrf_cookie(self) -> None:
         """Skip the check: nothing can be changed here."""
+
+
+def _sentence(text: str) -> str:
+    """Return an error's message as a sentence."""
+    return f"{text[:1].upper()}{text[1:]}{'' if text.endswith(('.', '!', '?')) else '.'}"
 
 
 def log_error(request: HTTPServerRequest, error: BaseException) -> None:

@@ -137,6 +137,8 @@ class SignInCallbackHandler(SignInBaseHandler):
     only to the provider's page, the login of the person who began, and a cookie of the browser in which they did.
     """
 
+    failed = "You are not signed in"
+
     def get_login_url(self) -> str:
         """Refuse instead of a redirect to the Hub's login page, which would carry the provider's code along."""
         raise web.HTTPError(403, _NOT_LOGGED_IN)

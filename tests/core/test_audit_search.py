@@ -9,11 +9,13 @@ from jupyter_agentbox.core.approvers import Approvers
 from jupyter_agentbox.core.audit_search import (
     AuditQuery,
     decided_by,
+    has_answered,
     has_words,
     record_to_json,
     seconds_of,
 )
 from jupyter_agentbox.core.calls import Omission
+from jupyter_agentbox.core.changes import WHOEVER
 from jupyter_agentbox.core.grant_json import grant_use_to_json
 from jupyter_agentbox.core.grant_uses import GrantUse, Scope
 from jupyter_agentbox.core.hub_reviews import HubReview
@@ -41,6 +43,22 @@ def test_all_who_approved_a_call_are_named_and_of_a_rejected_one_who_rejected_it
     assert decided_by(decided) == "bob and cleo"
     assert [has_words(decided, [word]) for word in ("bob", "cleo", "dan")] == [True, True, False]
     assert decided_by(endorsed.decide(a_decision(request, Answer.REJECT_ONCE, reviewer=cleo))) == "cleo"
+    assert [has_answered(decided, name) for name in ("bob", "cleo", "dan")] == [True, True, False]
+    assert [AuditQuery(answered_by=name).accepts(decided) for name in ("bob", "dan")] == [True, False]
+    assert [AuditQuery(answered_by="bob", text=word).accepts(decided) for word in ("cleo", "dan")] == [True, False]
+
+
+def test_nobody_is_whoever_can_write_a_file_whatever_their_name_is() -> None:
+    changed = a_request().decide(a_decision(a_request(), reviewer=WHOEVER))
+    assert not has_answered(changed, WHOEVER.name)
+
+
+@pytest.mark.parametrize(
+    ("query", "reads"),
+    [({}, False), ({"server": "shop"}, False), ({"text": "a"}, True), ({"answered_by": "ada"}, True)],
+)
+def test_records_are_read_only_for_what_no_index_tells(query: dict[str, str], reads: bool) -> None:
+    assert AuditQuery(**query).reads_records is reads  # type: ignore[arg-type]
 
 
 def test_who_approved_a_users_own_tool_at_the_hub_is_named_and_until_then_the_rule() -> None:

@@ -19,6 +19,7 @@ from jupyter_agentbox.core.audit_trail import (
     check_trail,
     event_of,
     first_event_of,
+    has_long_arguments,
     record_time,
     request_fields,
 )
@@ -124,6 +125,15 @@ def test_the_event_is_told_by_how_the_request_stood_before() -> None:
     assert event_of(waiting.lapse(Lapse.TIMED_OUT), Status.PENDING, None) is AuditEvent.ENDED
     firsts = [first_event_of(request) for request in (waiting, allowed, rejected, done)]
     assert firsts == [AuditEvent.ASKED, AuditEvent.DECIDED, AuditEvent.DECIDED, AuditEvent.CONFIGURED]
+
+
+@pytest.mark.parametrize("edited", [False, True])
+def test_a_request_has_long_arguments_if_those_asked_for_or_those_that_run_are(*, edited: bool) -> None:
+    long = {"note": "x" * LONG}
+    request = a_request(call=a_call(arguments={} if edited else long))
+    decided = request.decide(a_decision(request, arguments=long)) if edited else request
+    assert has_long_arguments(decided)
+    assert not has_long_arguments(a_request().decide(a_decision(a_request())))
 
 
 @pytest.mark.parametrize("arguments", [ArgumentsKept.REDACTED, ArgumentsKept.DIGEST])

@@ -375,7 +375,7 @@ async def test_what_there_is_no_page_of_says_so_on_a_page_like_the_others(tmp_pa
     async with running_service(tmp_path, a_policy()) as service:
         answer = await service.get("nothing")
     assert answer.code == 404
-    assert "there is no such page" in answer.body.decode()
+    assert "There is no such page." in answer.body.decode()
     assert "default-src 'none'" in answer.headers["Content-Security-Policy"]
 
 

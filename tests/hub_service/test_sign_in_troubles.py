@@ -128,10 +128,10 @@ async def test_the_end_of_the_service_loses_no_renewal(remote: OAuthServer, tmp_
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        ({"url": "another"}, b"the address of `crm` has changed since you began"),
-        ({"oauth": False}, b"there is no such central server to sign in to"),
+        ({"url": "another"}, b"The address of `crm` has changed since you began"),
+        ({"oauth": False}, b"There is no such central server to sign in to"),
         ({"disabled": True}, b"disabled in its configuration"),
-        (None, b"there is no such central server to sign in to"),
+        (None, b"There is no such central server to sign in to"),
     ],
 )
 async def test_a_sign_in_to_a_server_that_the_policy_has_changed_meanwhile_keeps_no_token(
