@@ -34,6 +34,7 @@ from .logs import log_as_json
 from .policy_file import PolicyFile, PolicyFileError, read_policy_file
 from .policy_notes import notes_of
 from .policy_signing import PolicySigner, read_key, version_of
+from .sign_in_keys import SignInKeys
 from .standby import Front, make_standby_application
 from .web_application import make_application
 
@@ -222,6 +223,7 @@ class HubService(Application):
             policy = self._read_policy()
             audit = self.settings().audit
             sinks_of(audit)
+            self._check_keys(policy)
         except (TraitError, ValueError, OSError) as error:
             return _fail(error)
         notes = [
@@ -251,6 +253,19 @@ class HubService(Application):
         except (StorageError, OSError):
             log.exception("the service cannot run")
             return FAILED
+
+    def _check_keys(self, policy: PolicyFile) -> None:
+        """Check the files with keys that exist. The start makes the others.
+
+        Raises
+        ------
+        OSError, ValueError
+            If one cannot be used.
+        """
+        if policy.local is not None and os.path.lexists(self.policy_key):
+            read_key(Path(self.policy_key))
+        if policy.sign_in_servers and os.path.lexists(self.sign_in_key):
+            SignInKeys(Path(self.sign_in_key)).read()
 
     def _forget_sign_ins(self, user: str) -> int:
         try:

@@ -22,11 +22,13 @@ def read_key_file(path: Path, new_content: Callable[[], bytes]) -> bytes:
     OSError
         If the file can be neither read nor created.
     ValueError
-        If other users can read it.
+        If it is no file, or other users can read it.
     """
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except FileExistsError:
+        if not path.is_file():
+            raise ValueError(f"`{path}` should be a file with a key, but is a directory, or leads to no file") from None
         if path.stat().st_mode & 0o077:
             raise ValueError(
                 f"other users can read the key in `{path}`: run `chmod 600` on it, or use another key"

@@ -35,7 +35,10 @@ def read_key(path: Path) -> bytes:
         If it does not contain a key, or other users can read it.
     """
     content = read_key_file(path, lambda: f"{secrets.token_bytes(_KEY_BYTES).hex()}\n".encode("ascii"))
-    key = bytes.fromhex(content.decode("ascii").strip())
+    try:
+        key = bytes.fromhex(content.decode("ascii").strip())
+    except ValueError:
+        key = b""
     if len(key) != _KEY_BYTES:
         raise ValueError(f"`{path}` does not contain a key, which is {_KEY_BYTES} bytes in hexadecimal")
     return key

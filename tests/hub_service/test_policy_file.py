@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from collections.abc import Callable
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -373,6 +374,32 @@ def test_an_address_to_which_no_provider_sends_people_back_is_noted(
 @pytest.mark.parametrize("address", ["https://hub.example/services/agentbox", "https://hub.example/services/agentbox/"])
 def test_the_address_that_people_open_ends_with_a_slash(address: str) -> None:
     assert HubService(public_url=address).settings().public_url == "https://hub.example/services/agentbox/"
+
+
+@pytest.mark.parametrize(
+    ("harm", "says"),
+    [
+        (lambda key: (key.write_text("no key"), key.chmod(0o600)), "does not contain"),
+        (lambda key: (key.write_text("0" * 64), key.chmod(0o644)), "other users can read the key in"),
+        (lambda key: key.mkdir(), "should be a file with a key, but is a directory"),
+        (lambda key: key.symlink_to("nowhere"), "but is a directory, or leads to no file"),
+    ],
+)
+@pytest.mark.parametrize("trait", ["policy_key", "sign_in_key"])
+def test_a_file_of_keys_that_cannot_be_used_is_an_error_and_none_is_made(
+    tmp_path: Path, trait: str, harm: Callable[[Path], object], says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, key = tmp_path / "policy.json", tmp_path / "key"
+    servers = {"crm": {"url": "https://crm.example/mcp", "oauth": True}}
+    path.write_text(json.dumps({"rules": [], "mcpServers": servers, "local": {"hub": "h", "rules": []}}))
+    others = f"--HubService.{'sign_in_key' if trait == 'policy_key' else 'policy_key'}={tmp_path / 'other'}"
+    command = [f"--policy={path}", "--check-config", f"--HubService.{trait}={key}", others]
+    assert main(command) == 0
+    assert [one.name for one in tmp_path.iterdir()] == ["policy.json"]
+    capsys.readouterr()
+    harm(key)
+    assert main(command) == 2
+    assert says in capsys.readouterr().err
 
 
 def test_the_value_of_a_secret_is_in_no_note(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
