@@ -127,7 +127,10 @@ class HttpTransport:
             return "it does not take the `Authorization` of `headers` in mcp.json" if is_refused else _SET_HEADERS
         if scope is not None:
             rights = f" ({scope[:_LONGEST_SCOPE]})" if scope else ""
-            self.wants_sign_in = f"the sign-in lacks rights that it needs{rights}: sign out, and sign in again"
+            self.wants_sign_in = (
+                f"the sign-in lacks rights that it needs{rights}: sign out, and sign in again; if that does not help,"
+                " its `scopes` must name them"
+            )
         elif self._auth.was_signed_in:
             self.wants_sign_in = f"the sign-in has ended: {self._auth.how_to_sign_in}"
         else:
