@@ -49,6 +49,34 @@ def demo(tmp_path_factory: pytest.TempPathFactory, remote: OAuthServer) -> Itera
         yield hub
 
 
+#: What a script of a notebook can try, which has the same origin as the service: send one of its forms in a new window,
+#: with a token that is given, or that a frame with a file of the service may let it read.
+FORGE = """async given => {
+  const frame = document.createElement('iframe');
+  frame.src = '/services/agentbox/static/pages.css';
+  const loaded = new Promise(done => { frame.onload = frame.onerror = done; });
+  document.body.append(frame);
+  await loaded;
+  const token = given || (frame.contentDocument?.cookie ?? '').match(/_xsrf=([^;]*)/)?.[1] || '';
+  const form = document.createElement('form');
+  Object.assign(form, {method: 'post', action: '/services/agentbox/servers/crm/sign-out', target: '_blank'});
+  const field = document.createElement('input');
+  Object.assign(field, {name: '_xsrf', value: token});
+  form.append(field);
+  document.body.append(form);
+  form.submit();
+  return token;
+}"""
+
+
+def forge(page: Page, token: str = "") -> Page:
+    """Let a script of the notebook's page send the form; return the page that opened."""
+    with page.context.expect_page() as opened:
+        page.evaluate(FORGE, token)
+    opened.value.wait_for_load_state()
+    return opened.value
+
+
 def picture(page: Page, name: str) -> None:
     if folder := os.environ.get("SHOTS"):
         page.screenshot(path=f"{folder}/{name}.png")
@@ -100,6 +128,14 @@ def test_a_user_signs_in_from_the_panel_and_the_tool_acts_as_them(
     picture(page, "running")
     person.run(0)
     expect(person.cell(0)).to_contain_text("you are ada")
+
+    # A script of the notebook has no token for the service's forms; with it, the form would do what it says.
+    expect(forge(page).get_by_role("alert")).to_contain_text("nothing changed")
+    hub_page.reload()
+    out = hub_page.get_by_role("button", name="Sign out of crm")
+    expect(out).to_be_visible()
+    token = out.locator("xpath=ancestor::form").locator("[name=_xsrf]").input_value()
+    expect(forge(page, token).get_by_role("row", name="crm")).to_contain_text("not signed in")
 
     kept = [path for path in demo.root.rglob("*") if path.is_file()]
     assert any(path.name == "agentbox_hub.sqlite" for path in kept)
