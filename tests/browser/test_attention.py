@@ -24,6 +24,7 @@ OTHER_COMMANDS = [
     "jupyter-agentbox:open-history",
     "jupyter-agentbox:insert-agent-code",
     "jupyter-agentbox:new-agent-notebook",
+    "jupyter-agentbox:show-keys",
 ]
 
 
