@@ -401,7 +401,7 @@ def _read_stdio(name: str, entry: JsonObject, base: Path, expander: Expander) ->
         raise _EntryError(f'needs a "command", or a "url"{hint}')
     env, env_file = dict(read.env), None
     if read.envFile is not None:
-        env_file = str(base / Path(read.envFile).expanduser())
+        env_file = str(base / _home("envFile", read.envFile))
         try:
             env = {**parse_env_file(Path(env_file).read_text("utf-8-sig")), **env}
         except (OSError, ValueError) as error:
@@ -410,10 +410,10 @@ def _read_stdio(name: str, entry: JsonObject, base: Path, expander: Expander) ->
             return UnusableServer(name=name, transport="stdio", error=message, env_file=env_file)
     return StdioServer(
         name=name,
-        command=_home(read.command),
+        command=_home("command", read.command),
         args=tuple(read.args),
         env=env,
-        cwd=str(base / Path(read.cwd).expanduser()) if read.cwd else None,
+        cwd=str(base / _home("cwd", read.cwd)) if read.cwd else None,
         timeout=read.timeout,
         protocol_era=read.protocolEra or "auto",
         secrets=tuple(sorted({*env.values(), *expander.secrets})),
@@ -463,8 +463,12 @@ def where_to_look(server: StartableServer, *, has_panel: bool) -> str:
 
 
 def _with_home(words: Sequence[str]) -> tuple[str, ...]:
-    return (_home(words[0]), *words[1:]) if words else ()
+    return (_home("headersHelper", words[0]), *words[1:]) if words else ()
 
 
-def _home(command: str) -> str:
-    return str(Path(command).expanduser()) if command.startswith("~") else command
+def _home(key: str, path: str) -> str:
+    """Return a path with the home directory in place of ``~``."""
+    try:
+        return str(Path(path).expanduser()) if path.startswith("~") else path
+    except RuntimeError:
+        raise _EntryError(f'"{key}" begins with the home directory of a user who does not exist') from None
