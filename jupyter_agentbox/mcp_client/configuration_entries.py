@@ -27,6 +27,8 @@ from jupyter_agentbox.core.calls import JsonObject
 from .variables import Expander, UnsetVariableError
 
 _HEADER_NAME: Final = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
+#: The HTTP client would refuse a blank at an end, too, with a message that contains the value.
+_HEADER_VALUE: Final = re.compile(r"(?:[!-~](?:[\t -~]*[!-~])?)?")
 
 
 class EntryError(ValueError):
@@ -88,10 +90,9 @@ def check_headers(headers: dict[str, str]) -> dict[str, str]:
         If one cannot. The message contains its name, not its value.
     """
     for key, value in headers.items():
-        if not _HEADER_NAME.fullmatch(key) or not value.isascii() or any(char in value for char in "\r\n\0"):
-            raise EntryError(
-                {f"headers.{key}": f"the header {key!r:.40} cannot be sent: it has a character that HTTP forbids"}
-            )
+        if not _HEADER_NAME.fullmatch(key) or not _HEADER_VALUE.fullmatch(value):
+            why = "begins or ends with a blank" if value != value.strip(" \t") else "has a character that HTTP forbids"
+            raise EntryError({f"headers.{key}": f"the header {key!r:.40} cannot be sent: it {why}"})
     return headers
 
 

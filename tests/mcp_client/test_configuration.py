@@ -130,6 +130,8 @@ def test_a_disabled_server_is_kept_and_not_wrong() -> None:
         {"command": "x", "cwd": "~nobody-here"},
         {"command": "x", "envFile": "~nobody-here/.env"},
         {"url": "http://h/", "headersHelper": "~nobody-here/bin/x"},
+        {"url": "http://h/", "headers": {"A": "b "}},
+        {"url": "http://h/", "headers": {"A": "b\u000bc"}},
         {"command": "x", "timeout": 0},
         {"command": "x", "timeout": "30"},
         {"command": "x", "timeout": True},

@@ -121,6 +121,11 @@ async def test_it_is_run_again_when_the_server_refuses_its_token_and_the_call_ru
             r"""print('{"X": "s3cret\\r\\nY: 1"}')""",
             "printed something else than headers: the header 'X' cannot be sent",
         ),
+        (
+            r"""print('{"X": "s3cret\\\\more "}')""",  # the HTTP client's error would contain it, with escapes
+            "the header 'X' cannot be sent: it begins or ends with a blank",
+        ),
+        (r"""print('{"X": "s3cret\\u000b"}')""", "the header 'X' cannot be sent: it has a character that HTTP forbids"),
         ("print('\"' + 's3cret' * 20000 + '\"')", "its `headersHelper` printed more than 65,536 bytes"),
         ("import time; time.sleep(600)", "its `headersHelper` took more than 1 s"),
     ],
