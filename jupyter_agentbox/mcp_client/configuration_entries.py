@@ -122,8 +122,10 @@ class StdioEntry(Entry):
 
 def _command_line(value: Any) -> Any:
     """Split a command line into its words before variables are expanded, so that no value becomes several words."""
+    if value is not None and not isinstance(value, str):
+        raise EntryError({"headersHelper": '"headersHelper" must be a command line'})
     try:
-        return shlex.split(value) if isinstance(value, str) else value
+        return None if value is None else shlex.split(value)
     except ValueError as error:
         raise EntryError({"headersHelper": f'"headersHelper" is not a command line: {str(error).lower()}'}) from None
 

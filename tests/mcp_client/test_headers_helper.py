@@ -170,6 +170,7 @@ def test_a_variable_never_becomes_several_words_or_another_program() -> None:
         ("./token", '"headersHelper" must begin with the name of a program on the PATH, or with an absolute path'),
         ("'token", '"headersHelper" is not a command line: no closing quotation'),
         (5, '"headersHelper" must be a command line'),
+        (["/bin/token", "--password=s3cret"], '"headersHelper" must be a command line'),
     ],
 )
 def test_a_command_line_that_cannot_be_run_is_a_problem_of_its_key(helper: Any, says: str) -> None:
