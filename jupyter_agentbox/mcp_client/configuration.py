@@ -426,9 +426,7 @@ def _read_http(name: str, entry: JsonObject, expander: Expander) -> ServerConfig
 
     read = read_http(entry, expander)
     parts = urlsplit(read.url)
-    secrets = {*read.headers.values(), *expander.secrets, *(value for _, value in parse_qsl(parts.query))}
-    # `Bearer abc`: a server that logs its token logs `abc`
-    secrets |= {word for value in read.headers.values() for word in value.split() if word not in ("Bearer", "Basic")}
+    secrets = {*secrets_in(read.headers), *expander.secrets, *(value for _, value in parse_qsl(parts.query))}
     oauth = OAuthClient(
         client_id=read.client.clientId, client_secret=read.client.clientSecret, scopes=tuple(read.client.scopes)
     )
@@ -443,6 +441,12 @@ def _read_http(name: str, entry: JsonObject, expander: Expander) -> ServerConfig
         protocol_era=read.protocolEra or "auto",
         secrets=tuple(sorted(secrets)),
     )
+
+
+def secrets_in(headers: Mapping[str, str]) -> frozenset[str]:
+    """Return what may be secret in headers: their values, and each word: who logs `Bearer abc` may log `abc`."""
+    words = {word for value in headers.values() for word in value.split()}
+    return frozenset(headers.values()) | (words - {"Bearer", "Basic"})
 
 
 def where_to_look(server: StartableServer, *, has_panel: bool) -> str:

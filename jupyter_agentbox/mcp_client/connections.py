@@ -168,7 +168,7 @@ def _transport(
     if isinstance(server, HttpServer):
         auth: SignedIn | HelperHeaders | None = None
         if server.headers_helper:
-            auth = HelperHeaders(server, limits=limits, on_secret=redact.learn, log=wire.log)
+            auth = HelperHeaders(server, limits=limits, on_secrets=redact.learn, log=wire.log)
         elif sign_ins is not None and sign_ins.is_for(server.name):
             auth = SignedIn(server, sign_ins, on_secret=redact.learn)
         return HttpTransport(server, wire=wire, message_cap=limits.message_cap, auth=auth)

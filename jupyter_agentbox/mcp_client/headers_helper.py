@@ -15,7 +15,7 @@ from jupyter_agentbox.exceptions import ToolServerError
 from jupyter_agentbox.processes.environment import process_environment
 from jupyter_agentbox.processes.process import Command, OwnedProcess
 
-from .configuration import HttpServer
+from .configuration import HttpServer, secrets_in
 from .configuration_entries import EntryError, check_headers
 from .limits import ServerLimits
 from .response_body import drop_body
@@ -27,8 +27,8 @@ _PATIENCE: Final = 10.0
 #: Maximum size of its output, in bytes.
 _MOST_BYTES: Final = 64 * 1024
 _GRACE: Final = 1.0
-#: How many characters of its standard error are logged.
-_LONGEST_LOG: Final = 2000
+#: Maximum number of headers and words in them: each is a secret to look for in all that is logged.
+_MOST_SECRETS: Final = 100
 
 
 class HelperHeaders(httpx2.Auth):
@@ -40,8 +40,8 @@ class HelperHeaders(httpx2.Auth):
         The server.
     limits : ServerLimits
         The memory and the working directory of the program.
-    on_secret : callable
-        Called with each value, which may be a secret.
+    on_secrets : callable
+        Called with the values and their words, which may be secrets.
     log : callable
         Called with what the program writes to its standard error.
     """
@@ -51,12 +51,12 @@ class HelperHeaders(httpx2.Auth):
         server: HttpServer,
         *,
         limits: ServerLimits,
-        on_secret: Callable[[str], None],
+        on_secrets: Callable[..., None],
         log: Callable[[str], None],
     ) -> None:
         self._server = server
         self._limits = limits
-        self._on_secret = on_secret
+        self._on_secrets = on_secrets
         self._log = log
         self._lock = asyncio.Lock()
         self._headers: Mapping[str, str] = {}
@@ -92,6 +92,7 @@ class HelperHeaders(httpx2.Auth):
                     self._headers = await self._printed()
                 except ToolServerError as error:
                     _log.warning("the MCP server %s: %s", self._server.name, error)
+                    self._headers = {**used}  # as if it had printed these: calls that wait do not try again
             return self._headers
 
     async def _printed(self) -> Mapping[str, str]:
@@ -102,7 +103,7 @@ class HelperHeaders(httpx2.Auth):
             output.extend(chunk[: _MOST_BYTES + 1 - len(output)])
 
         def take_error(chunk: bytes) -> None:
-            words.extend(chunk[: _LONGEST_LOG - len(words)])
+            words.extend(chunk[: _MOST_BYTES - len(words)])
 
         names = {"MCP_SERVER_NAME": self._server.name, "MCP_SERVER_URL": self._server.url}
         command = Command(
@@ -124,9 +125,9 @@ class HelperHeaders(httpx2.Auth):
         finally:
             await process.stop(patience=0)
         headers = self._read(bytes(output), process.returncode or 0)
-        for value in headers.values():
-            for secret in (value, *value.split()):
-                self._on_secret(secret)
+        self._on_secrets(*secrets_in(headers))
+        if len(words) == _MOST_BYTES and not words[-1:].isspace():
+            del words[-len(words.split()[-1]) :]  # it may be the beginning of a secret
         if words.strip():  # only now: it may repeat what it printed
             self._log(words.decode("utf-8", "replace").strip())
         return headers
@@ -143,6 +144,8 @@ class HelperHeaders(httpx2.Auth):
             found = None
         if not isinstance(found, dict) or not all(isinstance(value, str) for value in found.values()):
             raise ToolServerError("its `headersHelper` did not print a JSON object of strings")
+        if len(secrets_in(found)) > _MOST_SECRETS:
+            raise ToolServerError(f"its `headersHelper` printed more than {_MOST_SECRETS} headers and words")
         try:
             return check_headers(found)
         except EntryError as error:

@@ -37,10 +37,11 @@ class Redactor:
         self._pattern: re.Pattern[str] | None = None
         self._compile()
 
-    def learn(self, secret: str) -> None:
-        """Add a value to replace from now on, in place of the oldest if there are many: a token may last a second."""
-        if secret not in self._secrets and secret not in self._learned:
-            self._learned.append(secret)
+    def learn(self, *secrets: str) -> None:
+        """Add values to replace from now on, in place of the oldest if there are many: a token may last a second."""
+        new = [secret for secret in secrets if secret not in self._secrets and secret not in self._learned]
+        if new:
+            self._learned.extend(new)
             self._compile()
 
     def _compile(self) -> None:

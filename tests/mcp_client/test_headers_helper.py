@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import shlex
 import sys
@@ -110,6 +111,39 @@ async def test_it_is_run_again_when_the_server_refuses_its_token_and_the_call_ru
         assert len(remote.bearers) < 5
 
 
+async def test_calls_that_wait_for_a_renewal_that_fails_do_not_try_it_again(
+    remote: OAuthServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(headers_helper, "_PATIENCE", 3.0)
+    remote.valid["token-1"] = "ada"
+    (tmp_path / "token").write_text("token-1")
+    waits = "if (root / 'waits').exists(): __import__('time').sleep(600)"
+    async with connected(entry(remote.url, tmp_path, f"{HELPER}{waits}")) as servers:
+        await servers.list_tools("crm")
+        remote.valid.clear()
+        (tmp_path / "waits").touch()
+        calls = [servers.call_tool(CALL) for _ in range(5)]
+        assert all(isinstance(one, ToolServerError) for one in await asyncio.gather(*calls, return_exceptions=True))
+    assert len(runs(tmp_path)) == 2
+
+
+async def test_no_part_of_a_token_is_logged_from_a_standard_error_that_is_cut_off(
+    remote: OAuthServer, tmp_path: Path
+) -> None:
+    remote.valid["s3cret" * 20] = "ada"
+    program = """
+import json, sys
+token = "s3cret" * 20
+sys.stderr.write("x" * 1950 + f" {token} \\n" + f"{token} " * 1000)
+print(json.dumps({"Authorization": f"Bearer {token}"}))
+"""
+    async with connected(entry(remote.url, tmp_path, program)) as servers:
+        assert (await servers.call_tool(CALL)).text == "you are ada"
+        (status,) = servers.servers()
+    assert any(f"{'x' * 1950} *** " in line for line in status.log)
+    assert not any("s3" in line for line in status.log)
+
+
 @pytest.mark.parametrize(
     ("program", "says"),
     [
@@ -126,6 +160,10 @@ async def test_it_is_run_again_when_the_server_refuses_its_token_and_the_call_ru
             "the header 'X' cannot be sent: it begins or ends with a blank",
         ),
         (r"""print('{"X": "s3cret\\u000b"}')""", "the header 'X' cannot be sent: it has a character that HTTP forbids"),
+        (
+            """import json; print(json.dumps({"X": " ".join(f"s3cret{n}" for n in range(5000))}))""",
+            "its `headersHelper` printed more than 100 headers and words",
+        ),
         ("print('\"' + 's3cret' * 20000 + '\"')", "its `headersHelper` printed more than 65,536 bytes"),
         ("import time; time.sleep(600)", "its `headersHelper` took more than 1 s"),
     ],
