@@ -229,7 +229,7 @@ def _may_match(query: AuditQuery, dialect: str) -> Sequence[ColumnElement[bool]]
     conditions = [_may_have(word, dialect) for word in query.words]
     if query.answered_by is not None:
         is_decider = approvals.c.reviewer == search_key(query.answered_by)
-        conditions.append(or_(is_decider, _may_have(query.answered_by.casefold(), dialect)))
+        conditions.append(or_(is_decider, _may_have(query.answered_by, dialect)))
     return conditions
 
 
@@ -240,7 +240,7 @@ def _may_have(word: str, dialect: str) -> ColumnElement[bool]:
     show it. It ignores the case of ASCII letters only: `ß` for `ss` is not found.
     """
     pieces = re.findall(r"[!#$%&*+\--<>-\[\]-~]+", word)
-    piece = max((one for one in pieces if one != _NONE), key=len, default="")
+    piece = max((one for one in pieces if one != _NONE), key=len, default="").lower()
     return or_(*(_has(approvals.c[name], piece, dialect) for name in ("request", "progress")))
 
 

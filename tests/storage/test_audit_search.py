@@ -155,6 +155,14 @@ async def test_a_call_is_found_by_what_lists_show_of_it(url: str) -> None:
     assert await ids(url, [a_request("other"), edited], text=text) == ["edited"]
 
 
+@pytest.mark.parametrize("name", ["straße", "\u212aai", "NONE", 'o"neill', "a*"])
+async def test_the_first_of_two_approvals_is_found_by_the_whole_name_of_who_gave_it(url: str, name: str) -> None:
+    request = a_request("endorsed")
+    request = request.endorse(a_decision(request, reviewer=Reviewer(name=name, via=Via.BROWSER)))
+
+    assert await ids(url, [a_request("other"), request], answered_by=name) == ["endorsed"]
+
+
 async def test_a_search_for_words_goes_on_where_its_time_was_over(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(audit_search, "_STEP", 2)
     monkeypatch.setattr(audit_search, "_PATIENCE", 0.0)
