@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, Final
 from urllib.parse import urlencode
 
@@ -83,7 +83,7 @@ class HistoryPageHandler(PageHandler):
         except ValueError as error:
             raise web.HTTPError(400, str(error)) from None
         if found.until is not None and len(self.get_query_argument("until", "")) == _DATE_LENGTH:
-            found = replace(found, until=found.until + timedelta(days=1))  # people mean the whole day
+            found = replace(found, until=_end_of_day(found.until))  # people mean the whole day
         return replace(
             found,
             kernel_id=text_parameter(self, "user"),
@@ -99,17 +99,25 @@ class HistoryPageHandler(PageHandler):
 
     def _row(self, request: ApprovalRequest) -> dict[str, Any]:
         call = request.call
-        shown = visible(call.omitted.head if call.omitted is not None else _one_line(call.arguments))
+        shown = call.omitted.head if call.omitted is not None else _one_line(call.arguments)
         return {
             "id": request.id,
             "at": f"{request.created_at:%Y-%m-%d %H:%M:%S} UTC",
             "name": visible(call.qualified_name),
             "asked_by": visible(asker_of(request)),
-            "arguments": shown if len(shown) <= _BRIEF else f"{shown[:_BRIEF]}…",
+            "arguments": visible(shown) if len(shown) <= _BRIEF else f"{visible(shown[:_BRIEF])}…",
             "status": status_of(request, self.parts.reviews.now),
             "decided_by": visible(decided_by(request)),
-            "reason": visible(_reason_of(request))[:_BRIEF],
+            "reason": visible(_reason_of(request)[:_BRIEF]),
         }
+
+
+def _end_of_day(day: datetime) -> datetime | None:
+    """Return the end of a day that begins at a time; ``None`` for the last day that there is."""
+    try:
+        return day + timedelta(days=1)
+    except OverflowError:
+        return None
 
 
 def _one_line(arguments: Mapping[str, JsonValue]) -> str:

@@ -88,12 +88,21 @@ async def test_an_auditor_filters_by_user_tool_words_status_and_day(tmp_path: Pa
             "?status=rejected": [],
             f"?since={today}&until={today}": ["1", "orders"],
             "?until=2020-01-01": [],
+            "?until=9999-12-31": ["1", "orders"],
         }
         assert {query: await listed(service, "dan", query) for query in wanted} == wanted
         page = (await service.get("history?tool=drop&q=%3Cb%3E", session="dan")).body.decode()
     assert 'value="&lt;b&gt;"' in page
     assert "There is nothing that matches the filter." in page
     assert "api/audit?tool=drop&amp;q=%3Cb%3E&amp;format=csv" in page
+
+
+async def test_long_texts_are_cut_off_before_what_cannot_be_seen_in_them_is_spelled_out(tmp_path: Path) -> None:
+    async with running_service(tmp_path, a_policy(ALLOW)) as service, service.tools_of("ada") as tools:
+        await tools.call_tool(call("query", sql="\u202e" * 3000))
+        page = unescape((await service.get("history?whose=asked", session="ada")).body.decode())
+    assert page.count("<U+202E>") == 300 - len('{"sql": "')
+    assert "<U+202E>…</bdi>" in page
 
 
 async def test_older_requests_are_on_further_pages_and_none_is_left_out(tmp_path: Path) -> None:
