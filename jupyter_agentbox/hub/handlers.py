@@ -321,7 +321,8 @@ def log_error(request: HTTPServerRequest, error: BaseException) -> None:
     if not isinstance(error, web.HTTPError):
         log.error("%s %s failed", request.method, request.path, exc_info=error)
     elif error.log_message:
-        log.warning("%s %s %d: %s", request.method, request.path, error.status_code, error.get_message())
+        said = one_line(error.get_message() or "")  # it may repeat a part of the query
+        log.warning("%s %s %d: %s", request.method, request.path, error.status_code, said)
 
 
 def client_message(error: AgentBoxError) -> str:

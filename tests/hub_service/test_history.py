@@ -105,6 +105,14 @@ async def test_long_texts_are_cut_off_before_what_cannot_be_seen_in_them_is_spel
     assert "<U+202E>…</bdi>" in page
 
 
+async def test_no_filter_writes_a_line_of_its_own_to_the_log(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    async with running_service(tmp_path, a_policy()) as service:
+        answer = await service.get("history?status=a%0Aforged", session="eve")
+    assert answer.code == 400
+    assert not [line for line in caplog.text.splitlines() if line.startswith("forged")]
+    assert "not a forged" in caplog.text
+
+
 async def test_older_requests_are_on_further_pages_and_none_is_left_out(tmp_path: Path) -> None:
     async with running_service(tmp_path, a_policy(ALLOW)) as service:
         async with service.tools_of("ada") as tools:
