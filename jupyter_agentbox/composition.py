@@ -19,7 +19,7 @@ from jupyter_agentbox.core.policy import Layer, Policy
 from jupyter_agentbox.core.ports import Announcer, RuleSource, ToolCaller, ToolCatalog
 from jupyter_agentbox.core.redaction import SECRET_NAMES, Redaction
 from jupyter_agentbox.core.reviewers import DecideWith
-from jupyter_agentbox.core.site_policy import Feature
+from jupyter_agentbox.core.site_policy import Feature, SitePolicy
 from jupyter_agentbox.core.spawn_profile import profile_of
 from jupyter_agentbox.core.tools import LogMessage, ToolDescription
 from jupyter_agentbox.core.waiting_times import WaitingTimes
@@ -349,7 +349,7 @@ def build(
         modes=modes,
         registrations=RegistrationManager(
             calls=calls,
-            registry=_registry(settings, tools),
+            registry=_registry(settings, tools, policy=lambda: rules.load().site),
             project=project,
             list_tools=tools.list_tools,
             changing=changes.recorded_elsewhere,
@@ -409,13 +409,14 @@ def rule_files(*, user: Path | None) -> HubPolicies:
     return HubPolicies(files, path=hub_policy_path(), user=user_of_hub, clock=SystemClock())
 
 
-def _registry(settings: Settings, catalog: ToolCatalog) -> ServerRegistry | None:
+def _registry(settings: Settings, catalog: ToolCatalog, *, policy: Callable[[], SitePolicy]) -> ServerRegistry | None:
     if settings.added_servers is None:
         return None
     return ServerRegistry(
         known=lambda: [status.name for status in catalog.servers()],
         keep=partial(keep_server, settings.added_servers),
         limits=settings.limits,
+        policy=policy,
     )
 
 

@@ -9,13 +9,15 @@ from pathlib import Path
 from typing import Any
 
 from jupyter_agentbox.core.calls import JsonObject, JsonValue
+from jupyter_agentbox.core.site_policy import SitePolicy
 from jupyter_agentbox.core.tools import ToolDescription
 from jupyter_agentbox.exceptions import ServerConfigurationError, ToolServerError
 
-from .configuration import SERVER_KEYS, Configuration, parse_configuration
+from .configuration import SERVER_KEYS, Configuration, UnusableServer, parse_configuration
 from .limits import ServerLimits
 from .registration import HIDDEN, check_configuration, check_name, masked, object_of, redactor
 from .servers import McpServers
+from .site_servers import admitted_server
 
 
 class ServerRegistry:
@@ -29,6 +31,8 @@ class ServerRegistry:
         Writes a server's name and configuration to the file. Raises `OSError`.
     limits : ServerLimits
         Resource limits and working directory of a server that is tried out.
+    policy : callable
+        Returns the site's settings for its users, which may forbid a server.
     """
 
     def __init__(
@@ -37,7 +41,9 @@ class ServerRegistry:
         known: Callable[[], Collection[str]],
         keep: Callable[[str, Mapping[str, JsonValue]], None],
         limits: ServerLimits,
+        policy: Callable[[], SitePolicy] = SitePolicy,
     ) -> None:
+        self._policy = policy
         self._known = known
         self._keep = keep
         self._limits = limits
@@ -52,6 +58,9 @@ class ServerRegistry:
         """
         check_name(name, self._known())
         check_configuration(name, configuration)
+        server = admitted_server(_Given(name, configuration).load().servers[name], self._policy())
+        if isinstance(server, UnusableServer):
+            raise ServerConfigurationError(f"`{name}` was not registered: {server.error}")
 
     def shown(self, configuration: Mapping[str, JsonValue]) -> JsonObject:
         """Return the configuration as shown to a person and recorded, without secret values."""

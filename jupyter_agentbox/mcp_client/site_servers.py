@@ -81,11 +81,11 @@ class SiteServers:
             problems += configuration.problems
         path = own[0][0] if own else Path()
         others, alike = without_look_alikes(users.servers, servers, path)
-        admitted = {name: _admitted(server, policy) for name, server in others.items()}
+        admitted = {name: admitted_server(server, policy) for name, server in others.items()}
         return Configuration(servers={**servers, **admitted}, problems=(*problems, *users.problems, *alike))
 
 
-def _admitted(server: ServerConfiguration, policy: SitePolicy) -> ServerConfiguration:
+def admitted_server(server: ServerConfiguration, policy: SitePolicy) -> ServerConfiguration:
     """Return a user's server, or its replacement if the site does not permit it."""
     why = ""
     if isinstance(server, StdioServer):

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from jupyter_agentbox.core.site_policy import Feature, Lock, ServerPattern, SitePolicy
 from jupyter_agentbox.exceptions import ServerConfigurationError, ToolServerError
 from jupyter_agentbox.mcp_client.limits import ServerLimits, safe_working_directory
 from jupyter_agentbox.mcp_client.registry import ServerRegistry
@@ -51,6 +52,29 @@ def test_an_edited_value_is_as_it_was_edited() -> None:
 def test_a_hidden_value_goes_nowhere_else(edit: Any) -> None:
     with pytest.raises(ServerConfigurationError, match="hidden"):
         REGISTRY.restored({**REGISTRY.shown(GIVEN), **edit}, GIVEN)
+
+
+@pytest.mark.parametrize(
+    ("policy", "configuration"),
+    [
+        (
+            SitePolicy(denied=(ServerPattern(command=("bash", "-c", "true")),)),
+            {"command": "bash", "args": ["-c", "true"]},
+        ),
+        (SitePolicy(allowed=(ServerPattern(url="https://crm.example/*"),)), {"command": "uvx"}),
+        (
+            SitePolicy(allowed=(ServerPattern(url="https://crm.example/*"),)),
+            {"url": "https://crm.example/mcp", "headersHelper": "bash -c true"},
+        ),
+        (SitePolicy(features={Feature.LOCAL_SERVERS: Lock.FORCE_OFF}), {"command": "uvx"}),
+    ],
+)
+def test_what_the_site_forbids_is_not_tried_out(policy: SitePolicy, configuration: Any) -> None:
+    registry = ServerRegistry(known=list, keep=lambda *_: None, limits=ServerLimits(), policy=lambda: policy)
+    REGISTRY.check("new", configuration)
+
+    with pytest.raises(ServerConfigurationError, match="`new` was not registered: "):
+        registry.check("new", configuration)
 
 
 async def test_server_is_tried_out_where_no_kernel_can_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
