@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -172,10 +173,7 @@ class _Translation:
         for key in _HOLDING_SECRETS:
             if isinstance(values := known.get(key), dict):
                 whole[key] = {name: self._secret(key, name, self._value(value, name)) for name, value in values.items()}
-        if isinstance(args := whole.get("args"), list):
-            whole["args"] = self._arguments(args)
-        if isinstance(command := whole.get("command"), str):
-            whole["command"] = self._text(command)
+        self._replace_in_commands(whole)
         for key in ("cwd", "envFile"):
             if isinstance(place := whole.get(key), str) and not place.startswith(("/", "~", "${")):
                 whole[key] = str(self.path.parent / place)
@@ -255,6 +253,24 @@ class _Translation:
                 shown.append(arg)
             option = text if is_option and not sign and is_secret(text) else ""
         return [self._text(arg) if isinstance(arg, str) else arg for arg in shown]
+
+    def _replace_in_commands(self, entry: JsonObject) -> None:
+        """Replace secrets in what an entry starts by references."""
+        if isinstance(args := entry.get("args"), list):
+            entry["args"] = self._arguments(args)
+        if isinstance(command := entry.get("command"), str):
+            entry["command"] = self._text(command)
+        if isinstance(helper := entry.get("headersHelper"), str):
+            entry["headersHelper"] = self._command_line(helper)
+
+    def _command_line(self, text: str) -> str:
+        """Return a command line, with secrets in its arguments replaced by references."""
+        try:
+            words: list[JsonValue] = [*shlex.split(text)]
+        except ValueError:
+            raise _CannotTranslateError("its `headersHelper` is not a command line") from None
+        shown = self._arguments(words)
+        return text if shown == words else shlex.join(map(str, shown))
 
     def _text(self, text: str) -> str:
         """Return a text, with apparent secrets replaced by references."""

@@ -102,6 +102,11 @@ def test_claudes_own_variables_stay(project: Path, home: Path) -> None:
             {"command": "x", "args": ["--token=${SHOP_TOKEN}"]},
             "SHOP_TOKEN",
         ),
+        (
+            {"url": "https://x.example/", "headersHelper": "login --password s3cret 'a b'"},
+            {"url": "https://x.example/", "headersHelper": "login --password '${SHOP_PASSWORD}' 'a b'"},
+            "SHOP_PASSWORD",
+        ),
     ],
 )
 def test_no_secret_is_copied(project: Path, home: Path, entry: Any, expected: Any, variable: str) -> None:
