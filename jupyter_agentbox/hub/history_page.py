@@ -60,7 +60,7 @@ class HistoryPageHandler(PageHandler):
             rows=[self._row(one) for one in page.records],
             older="" if page.next is None else urlencode({**given, "whose": whose, "cursor": page.next}),
             searched_until="" if page.searched_until is None else f"{page.searched_until:%Y-%m-%d %H:%M} UTC",
-            export=urlencode({**given, "format": "csv"}) if whose == "all" else "",
+            export=_download_of(given, query) if whose == "all" else "",
         )
 
     def _tabs(self) -> Mapping[str, str]:
@@ -118,6 +118,12 @@ def _end_of_day(day: datetime) -> datetime | None:
         return day + timedelta(days=1)
     except OverflowError:
         return None
+
+
+def _download_of(given: Mapping[str, str], query: AuditQuery) -> str:
+    """Return the parameters that download what is listed: there, a date as `until` does not include its day."""
+    until = {} if query.until is None else {"until": query.until.isoformat()}
+    return urlencode({**given, **until, "format": "csv"})
 
 
 def _one_line(arguments: Mapping[str, JsonValue]) -> str:

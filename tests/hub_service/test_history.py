@@ -22,16 +22,15 @@ ALLOW = {"effect": "allow", "server": "warehouse", "tool": "query"}
 
 @asynccontextmanager
 async def with_two_approvals(directory: Path) -> AsyncIterator[Service]:
-    """Let ada make a call that bob and cleo approve, and one that dan rejects."""
-    policy = a_policy(ask("drop", group="data-stewards", count=2), ask("add", group="data-stewards"), ALLOW)
+    """Let ada make a call that bob and cleo approve, and one that a rule allows."""
+    policy = a_policy(ask("drop", group="data-stewards", count=2), ALLOW)
     async with running_service(directory, policy) as service, service.tools_of("ada") as tools:
         running = asyncio.create_task(tools.call_tool(call("drop", sql="orders")))
         request = await waiting(service, "bob")
         for user in ("bob", "cleo"):
             assert (await service.decide(request, user))[0] == 200
         await running
-        running = asyncio.create_task(tools.call_tool(call("query", sql="1")))
-        await running
+        await tools.call_tool(call("query", sql="1"))
         yield service
 
 
@@ -93,7 +92,7 @@ async def test_an_auditor_filters_by_user_tool_words_status_and_day(tmp_path: Pa
         assert {query: await listed(service, "dan", query) for query in wanted} == wanted
         page = (await service.get("history?tool=drop&q=%3Cb%3E", session="dan")).body.decode()
     assert 'value="&lt;b&gt;"' in page
-    assert "There is nothing that matches the filter." in page
+    assert "No request matches the filter." in page
     assert "api/audit?tool=drop&amp;q=%3Cb%3E&amp;format=csv" in page
 
 
@@ -111,6 +110,16 @@ async def test_no_filter_writes_a_line_of_its_own_to_the_log(tmp_path: Path, cap
     assert answer.code == 400
     assert not [line for line in caplog.text.splitlines() if line.startswith("forged")]
     assert "not a forged" in caplog.text
+
+
+async def test_a_download_of_what_is_listed_includes_the_last_day(tmp_path: Path) -> None:
+    async with with_two_approvals(tmp_path) as service:
+        at = (await service.box.audit.search(AuditQuery())).records[0].created_at
+        page = unescape((await service.get(f"history?until={at:%Y-%m-%d}", session="dan")).body.decode())
+        link = re.search(r'href="[^"]*(api/audit\?[^"]*)"', page)
+        assert link is not None
+        rows = (await service.get(link[1], session="dan")).body.decode().splitlines()
+    assert len(rows) == 3  # with the names of the columns
 
 
 async def test_older_requests_are_on_further_pages_and_none_is_left_out(tmp_path: Path) -> None:
