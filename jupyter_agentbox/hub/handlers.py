@@ -35,7 +35,7 @@ from .sign_in_managers import SignInManagers
 log = logging.getLogger(__name__)
 
 #: The page to which errors link by default, below the service's address, and its title.
-ALL_REQUESTS: Final = ("", "All requests")
+APPROVALS: Final = ("", "Approvals")
 #: The heading of errors by default.
 FAILED: Final = "That did not work"
 
@@ -258,7 +258,7 @@ class PageHandler(HubServiceHandler):
     """
 
     asks_anew = False
-    back = ALL_REQUESTS
+    back = APPROVALS
     failed = FAILED
 
     async def prepare(self) -> None:

@@ -15,7 +15,7 @@ from tornado.routing import Router
 from jupyter_agentbox.services.json_answers import answer_text
 
 from .api_handlers import LiveHandler
-from .handlers import ALL_REQUESTS, FAILED, HubServiceHandler
+from .handlers import APPROVALS, FAILED, HubServiceHandler
 
 log = logging.getLogger(__name__)
 
@@ -100,9 +100,7 @@ class StandbyHandler(HubServiceHandler):
         self.set_status(503)
         self.set_header("Retry-After", str(RETRY_AFTER))
         if "text/html" in self.request.headers.get("Accept", ""):
-            self.render(
-                "error.html", prefix=self._prefix, back=ALL_REQUESTS, failed=FAILED, status=503, message=message
-            )
+            self.render("error.html", prefix=self._prefix, back=APPROVALS, failed=FAILED, status=503, message=message)
         else:
             self.set_header("Content-Type", "application/json")
             self.finish(answer_text({"message": message, "reason": "standby"}))
