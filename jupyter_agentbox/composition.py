@@ -319,7 +319,10 @@ def build(
     )
     modes = modes or ThreadModes()
     hub_approvals = HubApprovals(
-        source=lambda: rules.load().site.hub_policy, token=hub_token, limits=settings.limits, line_of=tools.line_of
+        source=lambda: rules.load().site.hub_policy,
+        token=hub_token,
+        limits=settings.limits,
+        command_or_address_of=tools.command_or_address_of,
     )
     calls = CallManager(
         approvals=approvals,

@@ -79,7 +79,7 @@ def view_of(reviewed: ReviewRequest, now: datetime) -> dict[str, Any]:
         "odd": warnings_of(request),
         "description": visible(request.tool.description),
         "place": visible(_place_of(request)),
-        "runs": visible(_program_of(request)),
+        "runs": visible(_command_or_address_of(request)),
         "rule": visible(rule.reason or str(rule)) if rule is not None else "",
         "is_pending": request.status is Status.PENDING,
         "votes": [visible(f"{vote.reviewer.name} has approved{_with_reason(vote.reason)}") for vote in request.votes],
@@ -101,7 +101,7 @@ def _place_of(request: ApprovalRequest) -> str:
     return f"on the server of {asker}, which says that the call comes from {where}, {sandbox}"
 
 
-def _program_of(request: ApprovalRequest) -> str:
+def _command_or_address_of(request: ApprovalRequest) -> str:
     """Return the command or address behind a user's own tool, as the user's server says; otherwise nothing."""
     reported = request.call.origin.reported
     return reported.runs if reported is not None and is_local(request.call) else ""

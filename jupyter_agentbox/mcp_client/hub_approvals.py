@@ -35,7 +35,7 @@ class HubApprovals:
         Returns the server's token; empty if it belongs to no Hub.
     limits : ServerLimits
         Limits of the connection.
-    line_of : callable
+    command_or_address_of : callable
         Returns the command or address of a server of the user, without secrets.
     """
 
@@ -45,10 +45,10 @@ class HubApprovals:
         source: Callable[[], HubPolicySource | None],
         token: Callable[[], str],
         limits: ServerLimits,
-        line_of: Callable[[str], str] = lambda _: "",
+        command_or_address_of: Callable[[str], str] = lambda _: "",
     ) -> None:
         self._source = source
-        self._line_of = line_of
+        self._command_or_address_of = command_or_address_of
         self._token = token
         self._limits = limits
         self._entry: HttpServer | None = None
@@ -78,7 +78,7 @@ class HubApprovals:
         """
         name = call.qualified_name
         servers = await self._connected(name)
-        arguments = question_about(call, tool, runs=self._line_of(call.server))
+        arguments = question_about(call, tool, runs=self._command_or_address_of(call.server))
         question = replace(call, server=LOCAL_CALLS, tool=APPROVE_TOOL, arguments=arguments)
         try:
             answer = await servers.call_tool(question, listener=listener)

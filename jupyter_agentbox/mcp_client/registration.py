@@ -118,7 +118,7 @@ def masked(configuration: Mapping[str, JsonValue]) -> JsonObject:
     return shown
 
 
-def shown_line(server: ServerConfiguration) -> str:
+def command_or_address(server: ServerConfiguration) -> str:
     """Return a server's command or address in one line, without secrets; empty if it is unusable."""
     match server:
         case StdioServer():

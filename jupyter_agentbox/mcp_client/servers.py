@@ -26,7 +26,7 @@ from .arguments import check_is_json
 from .configuration import Configuration, ConfigurationSource, HttpServer, StartableServer, UnusableServer
 from .limits import ServerLimits
 from .process_slots import ProcessSlots
-from .registration import shown_line
+from .registration import command_or_address
 from .server import ManagedServer, import_connections
 from .sign_ins import SignInStore
 
@@ -138,11 +138,11 @@ class McpServers:
         server = self._servers.get(name)
         return "" if server is None else server.trust_key
 
-    def line_of(self, name: str) -> str:
+    def command_or_address_of(self, name: str) -> str:
         """Return a server's command or address in one line, without secrets; empty if there is none of this name."""
         self._reload()
         server = self._servers.get(name)
-        return "" if server is None else shown_line(server.configuration)
+        return "" if server is None else command_or_address(server.configuration)
 
     async def call_tool(self, call: ToolCall, *, listener: CallListener | None = None) -> ToolResult:
         """Run the call once. Cancelling the task cancels the call on the server.

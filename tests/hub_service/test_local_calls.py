@@ -115,8 +115,9 @@ async def test_an_approver_approves_and_the_call_runs_on_the_users_server(tmp_pa
         assert ada.waiting.empty()
         page = (await service.get(f"requests/{request['id']}", session="bob")).body.decode()
         assert "on the server of ada, which says that the call comes from the notebook a.ipynb, not sandboxed" in page
-        assert request["reported"]["runs"] == f"{sys.executable} {WAREHOUSE} --api-key [redacted]"
-        assert f"<code><bdi>{request['reported']['runs']}</bdi></code>, as that server says" in page
+        runs = f"{sys.executable} {WAREHOUSE} --api-key [redacted]"
+        assert request["reported"]["runs"] == runs
+        assert f"<code><bdi>{runs}</bdi></code>, according to the server of <bdi>ada</bdi>" in page
 
         assert (await service.decide(request, "bob"))[0] == 200
         done = await call

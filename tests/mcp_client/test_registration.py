@@ -120,14 +120,20 @@ def test_no_variable_is_hidden_whose_value_is_run_or_obeyed() -> None:
             "db --token [redacted] --url=postgres://u:[redacted]@host/x",
         ),
         ({"command": "db", "args": ["${KEY}"], "env": {"KEY": "${KEY}"}}, "db ***"),
-        ({"url": "https://u:secret@a.example/mcp?key=abcdefgh&x=1"}, "https://***8-characters@a.example/mcp?key=***"),
+        (
+            {"url": "https://u:secret@a.example/mcp?key=abcdefgh&x=1"},
+            "https://***8-characters@a.example/mcp?key=***8-characters&x=1",
+        ),
+        (
+            {"url": "https://a.example/mcp", "headersHelper": "auth --token abcdefgh"},
+            "https://a.example/mcp with headers from `auth --token [redacted]`",
+        ),
         ({"url": ""}, ""),
     ],
 )
 def test_a_servers_line_says_what_it_runs_without_secrets(entry: Any, line: str) -> None:
     text = json.dumps({"mcpServers": {"a": entry}})
     server = parse_configuration(Path("mcp.json"), text, {"KEY": "s3cret-s3cret"}).servers["a"]
-    shown = registration.shown_line(server)
-    assert shown.startswith(line)
-    assert bool(shown) is bool(line)
+    shown = registration.command_or_address(server)
+    assert shown == line
     assert not [secret for secret in ("abcdefgh", "secret@", "s3cret") if secret in shown]
