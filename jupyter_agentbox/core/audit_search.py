@@ -86,7 +86,7 @@ class AuditPage:
     Parameters
     ----------
     records : tuple of ApprovalRequest
-        May be fewer than requested, or none, even if more follow: a text search stops after a while.
+        May be fewer than requested, or none, even if more follow: a search that reads records stops after a while.
     next : str or None
         Cursor of the next page; ``None`` on the last.
     searched_until : datetime or None
