@@ -131,6 +131,7 @@ def _command_line(value: Any) -> Any:
 
 
 def _program(words: list[str] | None) -> list[str] | None:
+    """Refuse a program whose path depends on the working directory."""
     if words is not None and (not words or ("/" in words[0] and not words[0].startswith(("/", "~")))):
         what = "the name of a program on the PATH, or with an absolute path"
         raise EntryError({"headersHelper": f'"headersHelper" must begin with {what}'})

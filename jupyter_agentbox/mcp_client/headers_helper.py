@@ -26,6 +26,7 @@ _log = logging.getLogger(__name__)
 _PATIENCE: Final = 10.0
 #: Maximum size of its output, in bytes.
 _MOST_BYTES: Final = 64 * 1024
+#: Seconds between asking a program that is still running to end and killing it.
 _GRACE: Final = 1.0
 #: Maximum number of headers and words in them: each is a secret to look for in all that is logged.
 _MOST_SECRETS: Final = 100
@@ -96,14 +97,24 @@ class HelperHeaders(httpx2.Auth):
             return self._headers
 
     async def _printed(self) -> Mapping[str, str]:
-        output, closed = bytearray(), asyncio.Event()
-        words = bytearray()
+        output, errors, status = await self._run()
+        headers = self._read(output, status)
+        self._on_secrets(*secrets_in(headers))
+        if len(errors) == _MOST_BYTES and not errors[-1:].isspace():
+            errors = errors[: -len(errors.split()[-1])]  # the last word may be the beginning of a secret
+        if errors.strip():  # only now: it may repeat what it printed
+            self._log(errors.decode("utf-8", "replace").strip())
+        return headers
+
+    async def _run(self) -> tuple[bytes, bytes, int]:
+        """Run the program, and return its output, the beginning of its standard error, and its exit status."""
+        output, errors, closed = bytearray(), bytearray(), asyncio.Event()
 
         def take(chunk: bytes) -> None:
             output.extend(chunk[: _MOST_BYTES + 1 - len(output)])
 
         def take_error(chunk: bytes) -> None:
-            words.extend(chunk[: _MOST_BYTES - len(words)])
+            errors.extend(chunk[: _MOST_BYTES - len(errors)])
 
         names = {"MCP_SERVER_NAME": self._server.name, "MCP_SERVER_URL": self._server.url}
         command = Command(
@@ -124,13 +135,7 @@ class HelperHeaders(httpx2.Auth):
             raise ToolServerError(f"its `headersHelper` could not be started: {error.strerror}") from None
         finally:
             await process.stop(patience=0)
-        headers = self._read(bytes(output), process.returncode or 0)
-        self._on_secrets(*secrets_in(headers))
-        if len(words) == _MOST_BYTES and not words[-1:].isspace():
-            del words[-len(words.split()[-1]) :]  # it may be the beginning of a secret
-        if words.strip():  # only now: it may repeat what it printed
-            self._log(words.decode("utf-8", "replace").strip())
-        return headers
+        return bytes(output), bytes(errors), process.returncode or 0
 
     def _read(self, output: bytes, status: int) -> Mapping[str, str]:
         """Return the headers in the program's output, which is in no message: it holds secrets."""
@@ -149,4 +154,4 @@ class HelperHeaders(httpx2.Auth):
         try:
             return check_headers(found)
         except EntryError as error:
-            raise ToolServerError(f"its `headersHelper` printed something else than headers: {error}") from None
+            raise ToolServerError(f"its `headersHelper` printed something other than headers: {error}") from None

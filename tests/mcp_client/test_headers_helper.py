@@ -153,7 +153,7 @@ print(json.dumps({"Authorization": f"Bearer {token}"}))
         ("print('{\"Authorization\": 5}')", "its `headersHelper` did not print a JSON object of strings"),
         (
             r"""print('{"X": "s3cret\\r\\nY: 1"}')""",
-            "printed something else than headers: the header 'X' cannot be sent",
+            "printed something other than headers: the header 'X' cannot be sent",
         ),
         (
             r"""print('{"X": "s3cret\\\\more "}')""",  # the HTTP client's error would contain it, with escapes
