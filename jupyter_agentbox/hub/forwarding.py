@@ -63,8 +63,8 @@ class SinkState:
     seconds: float = 0.0
 
 
-class _Line:
-    """The line to one sink.
+class _Route:
+    """The way of records to one sink.
 
     Attributes
     ----------
@@ -75,7 +75,7 @@ class _Line:
     """
 
     def __init__(self, number: int, address: str, sink: AuditSink, *, pause: float, counter: ForwardCounter) -> None:
-        self.key = key_of(address)
+        self.key = _key_of(address)
         self.has_records = asyncio.Event()
         self.is_settled = asyncio.Event()
         self.sender = Sender(sink, pause=pause, count=partial(counter.forwarded, number), on_failure=self._note_failure)
@@ -121,8 +121,8 @@ class RecordForwarder:
     ) -> None:
         self._outbox = outbox
         self._reader = reader
-        self._lines = [
-            _Line(number, address, sink, pause=settings.pause, counter=counter)
+        self._routes = [
+            _Route(number, address, sink, pause=settings.pause, counter=counter)
             for number, (address, sink) in enumerate(sinks.items(), start=1)
         ]
         self._settings = settings
@@ -137,7 +137,7 @@ class RecordForwarder:
         ------
         StorageError
         """
-        lost = await self._reader.open([line.key for line in self._lines])
+        lost = await self._reader.open([route.key for route in self._routes])
         if lost:
             log.warning("%s were waiting for an audit sink that is no longer configured", counted(lost, "record"))
         kept = self._settings.arguments.value
@@ -149,16 +149,16 @@ class RecordForwarder:
             in_background(self._again_and_again(self._has_added, self._seal), what="sealing records for audit sinks"),
             *(
                 in_background(
-                    self._again_and_again(line.has_records, partial(self._send, line)),
-                    what=f"sending records to {line.sender.name}",
+                    self._again_and_again(route.has_records, partial(self._send, route)),
+                    what=f"sending records to {route.sender.name}",
                 )
-                for line in self._lines
+                for route in self._routes
             ),
         ]
 
     def down(self) -> Sequence[int]:
         """Return the numbers of the sinks that did not accept the last records."""
-        return [number for number, line in enumerate(self._lines, start=1) if line.sender.is_down]
+        return [number for number, route in enumerate(self._routes, start=1) if route.sender.is_down]
 
     async def states(self) -> Sequence[SinkState]:
         """Return how far each sink has come.
@@ -167,10 +167,10 @@ class RecordForwarder:
         ------
         StorageError
         """
-        backlogs = await self._reader.backlogs([line.key for line in self._lines])
+        backlogs = await self._reader.backlogs([route.key for route in self._routes])
         return [
-            self._state(number, line, backlog)
-            for number, (line, backlog) in enumerate(zip(self._lines, backlogs, strict=True), start=1)
+            self._state(number, route, backlog)
+            for number, (route, backlog) in enumerate(zip(self._routes, backlogs, strict=True), start=1)
         ]
 
     async def aclose(self, *, has_database: bool) -> None:
@@ -186,9 +186,9 @@ class RecordForwarder:
                 await self._reader.add(self._outbox.own(AuditEvent.STOPPED.value, {"user": ""}))
                 async with asyncio.timeout(self._settings.last_patience):
                     await self._seal()
-                    for line in self._lines:
-                        if not line.sender.is_down:
-                            await line.is_settled.wait()
+                    for route in self._routes:
+                        if not route.sender.is_down:
+                            await route.is_settled.wait()
             except TimeoutError:
                 log.info("the next process sends what audit sinks have not received yet")
             except StorageError as error:
@@ -228,40 +228,40 @@ class RecordForwarder:
         self._announce()
 
     def _announce(self) -> None:
-        for line in self._lines:
-            line.is_settled.clear()
-            line.has_records.set()
+        for route in self._routes:
+            route.is_settled.clear()
+            route.has_records.set()
 
-    async def _send(self, line: _Line) -> None:
-        while records := await self._reader.next(line.key):
+    async def _send(self, route: _Route) -> None:
+        while records := await self._reader.next(route.key):
             while records:
                 batch = batch_of(record.line for record in records)
                 first = records[0]
 
                 async def set_aside(_: bytes, error: Exception, record: SealedRecord = first) -> str:
-                    return await self._set_aside(line, record, error)
+                    return await self._set_aside(route, record, error)
 
-                done = len((await line.sender.hand_over(batch, set_aside)).lines)
-                await self._reader.sent(line.key, records[done - 1].position)
+                done = len((await route.sender.hand_over(batch, set_aside)).lines)
+                await self._reader.sent(route.key, records[done - 1].position)
                 records = records[done:]
-        if not line.has_records.is_set():
-            line.is_settled.set()
+        if not route.has_records.is_set():
+            route.is_settled.set()
 
-    async def _set_aside(self, line: _Line, record: SealedRecord, error: Exception) -> str:
+    async def _set_aside(self, route: _Route, record: SealedRecord, error: Exception) -> str:
         try:
-            has_room = await self._reader.set_aside(line.key, record, str(error))
+            has_room = await self._reader.set_aside(route.key, record, str(error))
         except StorageError as problem:
             raise OSError(str(problem)) from problem
         if not has_room:
             raise OSError(f"{MOST_REFUSED:,} records that it refuses are in `agentbox_outbox_refused` already")
-        return f"agentbox_outbox_refused, with the position {record.position}"
+        return f"the table `agentbox_outbox_refused`, with the position {record.position}"
 
-    def _state(self, number: int, line: _Line, backlog: Backlog) -> SinkState:
+    def _state(self, number: int, route: _Route, backlog: Backlog) -> SinkState:
         # Clocks may go back.
-        seconds = 0.0 if backlog.oldest is None else (self._clock.now() - backlog.oldest).total_seconds()
-        return SinkState(number=number, is_down=line.sender.is_down, waiting=backlog.records, seconds=max(0.0, seconds))
+        seconds = 0.0 if backlog.oldest is None else max(0.0, (self._clock.now() - backlog.oldest).total_seconds())
+        return SinkState(number=number, is_down=route.sender.is_down, waiting=backlog.records, seconds=seconds)
 
 
-def key_of(address: str) -> str:
+def _key_of(address: str) -> str:
     """Return an identifier of an address for the database, without its secrets."""
     return hashlib.sha256(address.encode()).hexdigest()[:16]

@@ -225,7 +225,7 @@ class SqlApprovalStore(SqlStore):
         if known is None:
             self._asked.pop(request.id, None)
             return False
-        self._has_added(outgoing)
+        self._announce(outgoing)
         known.add(tool["digest"])
         self._wrote(len(row["request"]) + len(row["progress"]) + (long_arguments or {}).get("size", 0))
         return True
@@ -303,7 +303,7 @@ class SqlApprovalStore(SqlStore):
         written = await self._committer.run(job, write=True, durable=is_decision or is_start, patient=is_end)
         if not request.is_open:
             self._asked.pop(request.id, None)
-        self._has_added(outgoing)
+        self._announce(outgoing)
         return written
 
     async def _record_of_change(
@@ -311,7 +311,7 @@ class SqlApprovalStore(SqlStore):
     ) -> Sequence[Outgoing]:
         return [] if self._outbox is None else [await self._outbox.of_change(request, status, outcome)]
 
-    def _has_added(self, outgoing: Sequence[Outgoing]) -> None:
+    def _announce(self, outgoing: Sequence[Outgoing]) -> None:
         if self._outbox is not None and outgoing:
             self._outbox.added()
 

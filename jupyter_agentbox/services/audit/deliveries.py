@@ -189,7 +189,7 @@ class Delivery:
                 left.close()
 
     async def _hand_over(self, lines: Sequence[bytes], waiting: Waiting) -> Handed:
-        async def set_aside(line: bytes, _: Exception) -> Path:
-            return await in_thread(waiting.set_aside, line)
+        async def set_aside(line: bytes, _: Exception) -> str:
+            return f"`{await in_thread(waiting.set_aside, line)}`"
 
         return await self._sender.hand_over(lines, set_aside)

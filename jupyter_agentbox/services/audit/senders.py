@@ -21,8 +21,8 @@ _LONGEST: Final = 60
 #: How often the sink must refuse a record sent on its own before it is set aside.
 _REFUSALS: Final = 5
 
-#: Saves a record that the sink refuses, with the reason, and returns where; raises `OSError` if it cannot be saved.
-SetAside: TypeAlias = Callable[[bytes, Exception], Awaitable[object]]
+#: Saves a record that the sink refuses, with the reason, and says where; raises `OSError` if it cannot be saved.
+SetAside: TypeAlias = Callable[[bytes, Exception], Awaitable[str]]
 
 
 class DeliveryResult(str, Enum):
@@ -106,8 +106,8 @@ class Sender:
             log.error("a record of the audit that %s refuses cannot be set aside: %s", self.name, problem)
             return False
         log.error(
-            "%s refuses a record of the audit (%s). It is now in `%s`: see what is wrong with it, and hand it in by"
-            " hand. Those behind it go on",
+            "%s refuses a record of the audit (%s). It is now in %s: find out what is wrong with it, and deliver it by"
+            " hand. Later records are sent",
             *(self.name, error, place),
         )
         self._count(DeliveryResult.REJECTED, 1)
