@@ -16,7 +16,7 @@ export interface IBatchBarProps {
   isGrave: boolean;
   isBusy: boolean;
   describedBy: string;
-  /** By what the reason of a rejection is kept. */
+  /** The key under which the reason of a rejection is kept. */
   reasonKey: string;
   /** Sends an answer, and resolves to whether nothing is left to answer again. */
   onDecide: (answer: PersonalAnswer) => Promise<boolean>;

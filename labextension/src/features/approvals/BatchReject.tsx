@@ -12,7 +12,7 @@ import { useKeptReason } from './keptReasons';
 export interface IBatchRejectProps {
   /** The number of requests that are rejected. */
   count: number;
-  /** By what the typed reason is kept until the answer is accepted. */
+  /** The key under which the typed reason is kept until the answer is accepted. */
   reasonKey: string;
   isBusy: boolean;
   describedBy: string;

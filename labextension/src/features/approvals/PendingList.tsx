@@ -17,7 +17,7 @@ import { BatchTable } from './BatchTable';
 import { itemsOf, tableKey } from './batches';
 import type { IPendingItem } from './batches';
 import { FilterBar } from './FilterBar';
-import { useForgotten } from './keptReasons';
+import { useForgetAllBut } from './keptReasons';
 import { FEW } from './pendingFilter';
 import type { PendingFilter } from './pendingFilter';
 import { ALL, RejectAll } from './RejectAll';
@@ -56,7 +56,7 @@ export function PendingList(props: IPendingListProps): JSX.Element {
   const total = pendingIn(matching).length;
   const { shown, more } = firstItems(matching, limit, wanted);
   const shownPending = pendingIn(shown);
-  useForgotten(reasonKeys(groups));
+  useForgetAllBut(reasonKeys(groups));
   const onFailure = (text: string, typed = ''): void => {
     setNotice({ text, typed });
   };
@@ -326,7 +326,7 @@ function waitingOf(approvals: readonly IApproval[]): number {
   return approvals.filter(isPending).length;
 }
 
-/** What of the entries a person may be typing a reason for, also while a filter hides it. */
+/** The keys of the reasons that may be kept, also while a filter hides what they are for. */
 function reasonKeys(groups: Groups): ReadonlySet<string> {
   const items = groups.flatMap(([, some]) => some);
   const tables = items.filter(({ isBatch }) => isBatch);

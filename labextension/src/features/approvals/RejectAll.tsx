@@ -16,7 +16,7 @@ import { useKeptReason } from './keptReasons';
 import { useBatchSending } from './useBatchSending';
 import { useFilledIn } from './useFilledIn';
 
-/** By this the reason is kept; no table has an empty key. */
+/** The key of the reason; no table has an empty one. */
 export const ALL = '';
 
 /** The most tools and failures that are listed. */
@@ -25,7 +25,7 @@ const MAX_LINES = 8;
 export interface IRejectAllProps {
   /** The pending requests that are shown, oldest first. */
   shown: readonly IApproval[];
-  /** Whether so many wait that it is worth a button. */
+  /** Whether there is a button: so many wait that it is worth one, or a filter chooses. */
   isOffered: boolean;
   /** Is told what became of answers that did not count, and what was typed for them. */
   onFailure: (text: string, typed?: string) => void;
@@ -56,7 +56,7 @@ export function RejectAll(props: IRejectAllProps): JSX.Element | null {
     setReason('');
     onFailure(
       trans.__(
-        'Nothing is left to reject: what was to be rejected has ended or is hidden.'
+        'Nothing is left to reject: these requests have ended or are hidden.'
       ),
       reason.trim()
     );
@@ -142,7 +142,7 @@ function Form(props: IFormProps): JSX.Element {
       <Tools approvals={chosen} />
       <p className="jp-AgentBox-note">
         {trans.__(
-          'This is what was shown when you opened this form. What arrives later, or is shown later, is not included.'
+          'These requests were shown when you opened this form. Requests that arrive or are shown later are not included.'
         )}
       </p>
       <div role="status">

@@ -4,7 +4,7 @@
  */
 import React from 'react';
 
-/** Reasons by what they are for. Each list has its own. */
+/** Reasons by the keys of the forms in which they were typed. Each list has its own. */
 export type Reasons = Map<string, string>;
 
 /** The reasons of a list. */
@@ -25,8 +25,8 @@ export function useKeptReason(key: string): [string, (reason: string) => void] {
   return [reasons.get(key) ?? '', change];
 }
 
-/** Forget what was typed for that which is no longer there. */
-export function useForgotten(present: ReadonlySet<string>): void {
+/** Forget all reasons but those with these keys: what the others are for is no longer there. */
+export function useForgetAllBut(present: ReadonlySet<string>): void {
   const reasons = React.useContext(KeptReasons);
   React.useEffect(() => {
     for (const key of reasons.keys()) {

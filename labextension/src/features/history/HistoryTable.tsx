@@ -36,7 +36,8 @@ export interface IHistoryTableProps {
 export function HistoryTable({ records }: IHistoryTableProps): JSX.Element {
   const trans = useTrans();
   return (
-    // The roles are there by name because a page that is not wide lays the rows out in two lines, as no table.
+    // The roles are named because a browser forgets them in a page that is not wide, where rows are no longer laid out
+    // as those of a table.
     <table role="table" className="jp-AgentBox-historyTable">
       <thead role="rowgroup">
         <tr role="row">
