@@ -142,6 +142,33 @@ class HubService(Application):
     public_url = Unicode(
         help="The URL that people open. Default: the one that JupyterHub sets, or else its path on the Hub."
     ).tag(config=True)
+    secret_names = List(
+        Unicode(),
+        default_value=list(SECRET_NAMES),
+        help=(
+            "Names whose values are omitted from the record, as patterns: of arguments, of keys within them, of headers"
+            " and variables; `apiKey` and `API-KEY` are compared as `api_key`. This replaces the default, so repeat"
+            " what of it you need. Approvers see the values as long as a request waits."
+        ),
+    ).tag(config=True)
+    audit_sinks = List(
+        Unicode(),
+        help=(
+            "Audit sinks, to which the service sends its record: the events of each central call, what users' servers"
+            " reported, and its own notes. `syslog+tls://HOST`, `syslog:///dev/log`, `file:///PATH`, `stdout:`,"
+            " `https://…`, `otlp+https://…/v1/logs`. They are not in the policy file: like the database, they belong to"
+            " the place where the service runs, and what the policy says under `local` is about users' servers."
+        ),
+    ).tag(config=True)
+    audit_arguments = Enum(
+        [ArgumentsKept.REDACTED.value, ArgumentsKept.DIGEST.value],
+        default_value=ArgumentsKept.REDACTED.value,
+        help="What the service's own records say about arguments: `redacted` (all but secrets and long ones) or"
+        " `digest` (nothing but the call's digest).",
+    ).tag(config=True)
+    audit_token_file = Unicode(
+        help="The path of the file with the bearer token for HTTP audit sinks. It is read each time."
+    ).tag(config=True)
 
     aliases = {  # noqa: RUF012  # as traitlets declares them
         "policy": "HubService.policy",
@@ -163,35 +190,6 @@ class HubService(Application):
             "Print the public key with which users' servers verify this service's policy, and exit.",
         ),
     }
-
-    secret_names = List(
-        Unicode(),
-        default_value=list(SECRET_NAMES),
-        help=(
-            "Names whose values are omitted from the record, as patterns: of arguments, of keys within them, of headers"
-            " and variables; `apiKey` and `API-KEY` are compared as `api_key`. This replaces the default, so repeat"
-            " what of it you need. Approvers see the values as long as a request waits."
-        ),
-    ).tag(config=True)
-
-    audit_sinks = List(
-        Unicode(),
-        help=(
-            "Audit sinks, to which the service sends its record: the events of each central call, what users' servers"
-            " reported, and its own notes. `syslog+tls://HOST`, `syslog:///dev/log`, `file:///PATH`, `stdout:`,"
-            " `https://…`, `otlp+https://…/v1/logs`. They are not in the policy file: like the database, they belong to"
-            " the place where the service runs, and what the policy says under `local` is about users' servers."
-        ),
-    ).tag(config=True)
-    audit_arguments = Enum(
-        [ArgumentsKept.REDACTED.value, ArgumentsKept.DIGEST.value],
-        default_value=ArgumentsKept.REDACTED.value,
-        help="What these records say about arguments: `redacted` (all but secrets and long ones) or `digest` (nothing"
-        " else).",
-    ).tag(config=True)
-    audit_token_file = Unicode(
-        help="The path of the file with the bearer token for HTTP audit sinks. It is read each time."
-    ).tag(config=True)
 
     def _log_level_default(self) -> int:
         return logging.INFO
@@ -231,12 +229,7 @@ class HubService(Application):
             *notes_of_sinks(audit),
         ]
         if self.check_config:
-            sys.stderr.writelines(visible(f"note: {note}\n") for note in notes)
-            rules = counted(len(policy.policy.rules), "rule")
-            servers = counted(len(policy.servers), "central server")
-            local = "" if policy.local is None else ", a policy for users' own tools"
-            verdict = f"no errors, {counted(len(notes), 'note')}" if notes else "nothing is wrong"
-            sys.stdout.write(visible(f"{policy.path}: {rules}, {servers}{local}; {verdict}\n"))
+            _tell(policy, notes)
             return OK
         log_as_json(cast("int | str", self.log_level))
         for note in notes:
@@ -466,6 +459,16 @@ async def _remove_sign_ins(database_url: str, user: str) -> int:
         return await table.remove_all_of(user)
     finally:
         await table.aclose()
+
+
+def _tell(policy: PolicyFile, notes: Sequence[str]) -> None:
+    """Print the notes on a configuration that can be used, and a summary of its policy."""
+    sys.stderr.writelines(visible(f"note: {note}\n") for note in notes)
+    rules = counted(len(policy.policy.rules), "rule")
+    servers = counted(len(policy.servers), "central server")
+    local = "" if policy.local is None else ", a policy for users' own tools"
+    verdict = f"no errors, {counted(len(notes), 'note')}" if notes else "nothing is wrong"
+    sys.stdout.write(visible(f"{policy.path}: {rules}, {servers}{local}; {verdict}\n"))
 
 
 def _fail(error: Exception) -> int:
