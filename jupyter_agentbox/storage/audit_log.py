@@ -47,9 +47,7 @@ class SqlAuditLog:
         self._tenant = tenant
         self._busy_timeout = busy_timeout
         self._tools = KnownTools()
-        self._committer = GroupCommitter(
-            self._database(), on_interval=lambda _: None, interval=lambda: None, on_close=lambda: None
-        )
+        self._committer = GroupCommitter(self._database())
 
     async def search(self, query: AuditQuery) -> AuditPage:
         """Return a page of records, newest first.

@@ -78,11 +78,11 @@ class GroupCommitter:
     ----------
     database : Database
         Used, and closed, by that thread alone.
-    on_interval : function
+    on_interval : function, optional
         A write that is run every `interval` seconds.
-    interval : function
+    interval : function, optional
         Returns that interval in seconds; ``None`` while nothing is to be done.
-    on_close : function
+    on_close : function, optional
         Called by the thread at its end.
     """
 
@@ -90,9 +90,9 @@ class GroupCommitter:
         self,
         database: Database,
         *,
-        on_interval: Callable[[Connection], None],
-        interval: Callable[[], float | None],
-        on_close: Callable[[], None],
+        on_interval: Callable[[Connection], None] = lambda _: None,
+        interval: Callable[[], float | None] = lambda: None,
+        on_close: Callable[[], None] = lambda: None,
     ) -> None:
         self._database = database
         self._on_interval = on_interval

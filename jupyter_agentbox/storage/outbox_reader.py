@@ -104,9 +104,7 @@ class OutboxReader:
         database = Database(
             url, journal_mode=None, busy_timeout=busy_timeout, on_connect=make_outbox_tables, guard=service_claim
         )
-        self._committer = GroupCommitter(
-            database, on_interval=lambda _: None, interval=lambda: None, on_close=lambda: None
-        )
+        self._committer = GroupCommitter(database)
 
     async def open(self, sinks: Sequence[str]) -> int:
         """Begin with these sinks; return how many records only sinks that are no longer given were still to receive.

@@ -190,9 +190,7 @@ class SqlReportLog:
         database = Database(
             url, journal_mode=None, busy_timeout=busy_timeout, on_connect=self._make_tables, guard=service_claim
         )
-        self._committer = GroupCommitter(
-            database, on_interval=lambda _: None, interval=lambda: None, on_close=lambda: None
-        )
+        self._committer = GroupCommitter(database)
         #: The users whose chains have grown since their ends were noted; ``None`` if that is not known.
         self._grown: set[str] | None = None
 

@@ -134,9 +134,7 @@ class ServiceClaim:
         self._database = Database(
             url, journal_mode=None, busy_timeout=busy_timeout, on_connect=make_claim_table, brings_up_to_date=False
         )
-        self._committer = GroupCommitter(
-            self._database, on_interval=self._beat, interval=lambda: timeout / BEATS, on_close=lambda: None
-        )
+        self._committer = GroupCommitter(self._database, on_interval=self._beat, interval=lambda: timeout / BEATS)
 
     async def take(self) -> None:
         """Take the database once it is certain that no other process uses it.

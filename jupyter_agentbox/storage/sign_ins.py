@@ -80,9 +80,7 @@ class SqlSignInTable:
             guard=service_claim,
             must_exist=must_exist,
         )
-        self._committer = GroupCommitter(
-            database, on_interval=lambda _: None, interval=lambda: None, on_close=lambda: None
-        )
+        self._committer = GroupCommitter(database)
 
     async def load(self, tenant: str, server: str) -> bytes | None:
         """Return a user's sign-in to a server, if there is one.
