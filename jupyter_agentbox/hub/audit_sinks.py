@@ -82,8 +82,8 @@ def _notes_of_token(file: str) -> Iterable[str]:
 def record_fields(request: ApprovalRequest, arguments: ArgumentsKept, redaction: Redaction) -> JsonObject:
     """Return the fields of a record about a request for a central tool, or for a user's own tool that others approve.
 
-    They are those of users' servers, where the service knows them. `kernel_id` is none of them: in the service's
-    requests, the user takes the kernel's place.
+    They are those of users' servers, where the service knows them. `kernel_id` is ``None``: in the service's requests,
+    the user takes the kernel's place.
     """
     persons = persons_to_json(request)
     return {

@@ -107,7 +107,7 @@ class OutboxReader:
         self._committer = GroupCommitter(database)
 
     async def open(self, sinks: Sequence[str]) -> int:
-        """Begin with these sinks; return how many records only sinks that are no longer given were still to receive.
+        """Begin with these sinks; return how many records are dropped because only former sinks still lacked them.
 
         A new sink receives everything that is still there: whatever its predecessor at another address has not
         accepted, or only new records.
@@ -238,7 +238,7 @@ def _sent(connection: Connection, sink: str, position: int) -> None:
 
 
 def _remove_sent(connection: Connection, *, after: int = 0) -> None:
-    """Remove what all sinks have. What comes `after` a position is found without passing by removed rows once more."""
+    """Remove what all sinks have. Begin `after` a position, so as not to search among rows that were removed before."""
     is_sent = outbox.c.position.between(after + 1, connection.scalar(_SLOWEST) or 0)
     connection.execute(outbox.delete().where(is_sent))
 
