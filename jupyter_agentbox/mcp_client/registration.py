@@ -6,7 +6,7 @@ import json
 import os
 import re
 import shlex
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
@@ -122,13 +122,28 @@ def command_or_address(server: ServerConfiguration) -> str:
     """Return a server's command or address in one line, without secrets; empty if it is unusable."""
     match server:
         case StdioServer():
-            text = shlex.join((server.command, *server.args))
+            text = _command_line((server.command, *server.args))
         case HttpServer():
-            helper = f" with headers from `{shlex.join(server.headers_helper)}`" if server.headers_helper else ""
+            helper = f" with headers from `{_command_line(server.headers_helper)}`" if server.headers_helper else ""
             text = f"{_masked_url(server.url)}{helper}"
         case _:
             return ""
     return Redaction().text(Redactor(server.secrets)(text))
+
+
+def _command_line(words: Sequence[str]) -> str:
+    """Return a command line without the values of options whose names are those of secrets."""
+    shown: list[str] = []
+    is_value_secret = False
+    for word in words:
+        name, equals, _ = word.partition("=")
+        is_option = word.startswith("-")
+        if is_option and equals and is_secret(name):
+            shown.append(f"{shlex.quote(name)}={HIDDEN}")
+        else:
+            shown.append(HIDDEN if is_value_secret and not is_option else shlex.quote(word))
+        is_value_secret = is_option and not equals and is_secret(name)
+    return " ".join(shown)
 
 
 def _masked(value: JsonValue) -> JsonValue:

@@ -115,7 +115,7 @@ async def test_an_approver_approves_and_the_call_runs_on_the_users_server(tmp_pa
         assert ada.waiting.empty()
         page = (await service.get(f"requests/{request['id']}", session="bob")).body.decode()
         assert "on the server of ada, which says that the call comes from the notebook a.ipynb, not sandboxed" in page
-        runs = f"{sys.executable} {WAREHOUSE} --api-key [redacted]"
+        runs = f"{sys.executable} {WAREHOUSE} --api-key ***"
         assert request["reported"]["runs"] == runs
         assert f"<code><bdi>{runs}</bdi></code>, according to the server of <bdi>ada</bdi>" in page
 

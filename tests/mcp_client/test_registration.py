@@ -117,7 +117,11 @@ def test_no_variable_is_hidden_whose_value_is_run_or_obeyed() -> None:
         ({"command": "npx", "args": ["-y", "a server", "/data"]}, "npx -y 'a server' /data"),
         (
             {"command": "db", "args": ["--token", "abcdefgh", "--url=postgres://u:secret@host/x"]},
-            "db --token [redacted] --url=postgres://u:[redacted]@host/x",
+            "db --token *** --url=postgres://u:[redacted]@host/x",
+        ),
+        (
+            {"command": "db", "args": ["--key", "abcdefgh", "--pass=abcdefgh", "--keys", "--all", "x y"]},
+            "db --key *** --pass=*** --keys --all 'x y'",
         ),
         ({"command": "db", "args": ["${KEY}"], "env": {"KEY": "${KEY}"}}, "db ***"),
         (
@@ -126,7 +130,7 @@ def test_no_variable_is_hidden_whose_value_is_run_or_obeyed() -> None:
         ),
         (
             {"url": "https://a.example/mcp", "headersHelper": "auth --token abcdefgh"},
-            "https://a.example/mcp with headers from `auth --token [redacted]`",
+            "https://a.example/mcp with headers from `auth --token ***`",
         ),
         ({"url": ""}, ""),
     ],
