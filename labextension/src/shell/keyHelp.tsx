@@ -21,8 +21,9 @@ export function addKeyHelp(
   registry.addCommand(SHOW_KEYS, {
     label: trans.__('AgentBox Keys'),
     caption: trans.__('Show the keys for tool calls awaiting your approval'),
-    execute: async () => {
-      await showDialog({
+    execute: () => {
+      // A program that runs the command does not wait for a person to close the dialog.
+      void showDialog({
         title: trans.__('AgentBox Keys'),
         body: <Keys oldest={keyOf(registry)} trans={trans} />,
         buttons: [Dialog.okButton({ label: trans.__('Close') })]
