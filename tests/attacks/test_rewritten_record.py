@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -39,14 +39,17 @@ class Place:
 class Trusting(Delivery):
     """Reads again what it hands over, so that it need not keep it in memory."""
 
+    def __init__(self, place: Place, *rest: Any, **options: Any) -> None:
+        super().__init__(place, *rest, **options)
+        self._place = place
+
     async def _hand_over(self, lines: Sequence[bytes], waiting: Waiting) -> Any:
         await super()._hand_over(lines[:1], waiting)  # the receiver comes back meanwhile
-        assert isinstance(self._sink, Place)
-        self._sink.lines.clear()
+        self._place.lines.clear()
         return await super()._hand_over(waiting.read(1_000_000), waiting)
 
 
-async def attack(kind: type[Delivery], directory: Path) -> bytes:
+async def attack(kind: Callable[..., Delivery], directory: Path) -> bytes:
     """Return what the place has of a call that was made."""
     place = Place()
     spool = Spool.of(directory, address="x", chain="c1", most_bytes=10_000)
