@@ -14,7 +14,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from .hub import LAUNCH, TIMEOUT, kept_ports, missing
-from .test_service import SERVICE, Browser, DemoHub, log_in, running_demo, start_server
+from .test_service import SERVICE, Browser, DemoHub, run_in_lab, running_demo
 
 CODE = "from jupyter_agentbox import tools\nprint(tools.mine.get_order(order_id=1001)['id'])"
 #: Users' servers know the Hub service by a file of the site, and `mine` by a file of their own.
@@ -59,16 +59,7 @@ def write_policy(root: Path, service: str) -> None:
 def test_an_approver_at_the_hub_lets_a_users_own_tool_run_which_the_users_rules_cannot(
     demo: DemoHub, page: Page
 ) -> None:
-    start_server(demo, "ada")
-    cell = {"id": "c1", "cell_type": "code", "source": CODE, "metadata": {}, "outputs": [], "execution_count": None}
-    spec = {"kernelspec": {"name": "python3", "display_name": "Python 3"}}
-    notebook = {"cells": [cell], "metadata": spec, "nbformat": 4, "nbformat_minor": 5}
-    token = demo.token_of("ada")
-    demo.api("user/ada/api/contents/a.ipynb", {"type": "notebook", "content": notebook}, token=token, method="PUT")
-    person = log_in(page, demo.password, "ada", f"{demo.url}user/ada/")
-    page.goto(f"{demo.url}user/ada/lab/tree/a.ipynb")
-    person.await_kernel()
-    person.run(0)
+    person = run_in_lab(demo, page, "ada", "a.ipynb", CODE)
 
     asked = person.card().get_by_role("group", name="Approval at the Hub")
     expect(person.card()).to_contain_text("The Hub is asked because of the rule “site: ask mine.get_*”.")
@@ -82,5 +73,6 @@ def test_an_approver_at_the_hub_lets_a_users_own_tool_run_which_the_users_rules_
     expect(person.cell(0)).to_contain_text("1001")
     if folder := os.environ.get("SHOTS"):
         page.screenshot(path=f"{folder}/done.png")
+    token = demo.token_of("ada")
     records = demo.api("user/ada/jupyter-agentbox/audit?server=mine", token=token)["records"]
     assert [one["outcome"]["review"]["approved_by"] for one in records] == [["bob"]]

@@ -23,6 +23,8 @@ import pytest
 from jupyter_client.blocking.client import BlockingKernelClient
 from playwright.sync_api import Page, expect
 
+from tests.browser.person import Person
+
 from .hub import PROXY, ROOT, TIMEOUT, answered, kept_ports, missing, run
 from .test_page import log_in
 
@@ -169,6 +171,21 @@ def start_server(demo: DemoHub, user: str) -> None:
     until(lambda: demo.api(f"hub/api/users/{user}")["servers"].get("", {}).get("ready"))
 
 
+def run_in_lab(demo: DemoHub, page: Page, user: str, path: str, source: str) -> Person:
+    """Start the server of ``user``, open a new notebook there in JupyterLab as they do, and run its only cell."""
+    start_server(demo, user)
+    cell = {"id": "c1", "cell_type": "code", "source": source, "metadata": {}, "outputs": [], "execution_count": None}
+    spec = {"kernelspec": {"name": "python3", "display_name": "Python 3"}}
+    notebook = {"cells": [cell], "metadata": spec, "nbformat": 4, "nbformat_minor": 5}
+    body = {"type": "notebook", "content": notebook}
+    demo.api(f"user/{user}/api/contents/{path}", body, token=demo.token_of(user), method="PUT")
+    person = log_in(page, demo.password, user, f"{demo.url}user/{user}/")
+    page.goto(f"{demo.url}user/{user}/lab/tree/{path}")
+    person.await_kernel()
+    person.run(0)
+    return person
+
+
 @pytest.fixture(scope="module")
 def kernel(demo: DemoHub) -> Iterator[BlockingKernelClient]:
     """A kernel of ada's server."""
@@ -264,18 +281,8 @@ def test_an_approver_sees_it_in_their_own_jupyterlab_and_decides_on_the_page_tha
 
 @pytest.mark.browser
 def test_who_asks_sees_under_the_cell_who_is_asked_and_then_who_allowed_it(demo: DemoHub, page: Page) -> None:
-    start_server(demo, "ada")
     source = "from jupyter_agentbox import tools\nprint(tools.shop.delete_order(order_id=1212))"
-    cell = {"id": "c1", "cell_type": "code", "source": source, "metadata": {}, "outputs": [], "execution_count": None}
-    spec = {"kernelspec": {"name": "python3", "display_name": "Python 3"}}
-    notebook = {"cells": [cell], "metadata": spec, "nbformat": 4, "nbformat_minor": 5}
-    token = demo.token_of("ada")
-    body = {"type": "notebook", "content": notebook}
-    demo.api("user/ada/api/contents/ask.ipynb", body, token=token, method="PUT")
-    person = log_in(page, demo.password, "ada", f"{demo.url}user/ada/")
-    page.goto(f"{demo.url}user/ada/lab/tree/ask.ipynb")
-    person.await_kernel()
-    person.run(0)
+    person = run_in_lab(demo, page, "ada", "ask.ipynb", source)
 
     asked = person.card().get_by_role("group", name="Approval at the Hub")
     expect(asked).to_contain_text("Asked at the Hub: a member of shop-keepers. Nobody has approved yet.")
@@ -291,6 +298,7 @@ def test_who_asks_sees_under_the_cell_who_is_asked_and_then_who_allowed_it(demo:
     expect(asked).to_have_count(0)
     expect(person.cell(0)).to_contain_text("1212")
     person.save()
+    token = demo.token_of("ada")
     saved = demo.api("user/ada/api/contents/ask.ipynb", token=token)["content"]["cells"][0]["outputs"]
     assert "at the Hub approved by bob" in json.dumps(saved)
     (record,) = (one for one in audit_of(demo) if one["id"] == request["id"])

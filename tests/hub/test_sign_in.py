@@ -13,8 +13,7 @@ from playwright.sync_api import Page, expect
 from tests.oauth_server import OAuthServer, running_oauth_server
 
 from .hub import kept_ports, missing
-from .test_page import log_in
-from .test_service import SERVICE, DemoHub, running_demo, start_server
+from .test_service import SERVICE, DemoHub, run_in_lab, running_demo
 
 CODE = "from jupyter_agentbox import tools\nprint(tools.crm.whoami())"
 #: The service has a server to which each user signs in, and users' servers know it by the service's address only.
@@ -86,16 +85,7 @@ def picture(page: Page, name: str) -> None:
 def test_a_user_signs_in_from_the_panel_and_the_tool_acts_as_them(
     demo: DemoHub, remote: OAuthServer, page: Page, tmp_path: Path
 ) -> None:
-    start_server(demo, "ada")
-    cell = {"id": "c1", "cell_type": "code", "source": CODE, "metadata": {}, "outputs": [], "execution_count": None}
-    spec = {"kernelspec": {"name": "python3", "display_name": "Python 3"}}
-    notebook = {"cells": [cell], "metadata": spec, "nbformat": 4, "nbformat_minor": 5}
-    token = demo.token_of("ada")
-    demo.api("user/ada/api/contents/a.ipynb", {"type": "notebook", "content": notebook}, token=token, method="PUT")
-    person = log_in(page, demo.password, "ada", f"{demo.url}user/ada/")
-    page.goto(f"{demo.url}user/ada/lab/tree/a.ipynb")
-    person.await_kernel()
-    person.run(0)
+    person = run_in_lab(demo, page, "ada", "a.ipynb", CODE)
     expect(person.cell(0)).to_contain_text("SignInRequiredError")
     expect(person.cell(0)).to_contain_text(f"it wants you to sign in: open {demo.url}{SERVICE}servers")
     picture(page, "refused")
