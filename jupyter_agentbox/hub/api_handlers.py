@@ -104,11 +104,7 @@ class AuditHandler(ExportHandler):
     def _query(self) -> AuditQuery:
         self.check_parameters(AUDIT_FILTERS)
         try:
-            return replace(
-                read_filters(self),
-                kernel_id=text_parameter(self, "user"),
-                answered_by=text_parameter(self, "answered_by"),
-            )
+            return read_record_filters(self)
         except ValueError as error:
             raise self.bad_query(str(error)) from None
 
@@ -213,6 +209,22 @@ AUDIT_FILTERS: Final = (
     *("user", "answered_by"),
     *(name for name in FILTERS if name not in {"notebook_path", "thread_id"}),
 )
+
+
+def read_record_filters(handler: web.RequestHandler) -> AuditQuery:
+    """Read the filters of the record from the parameters of a request.
+
+    Raises
+    ------
+    ValueError
+        If the value of one is invalid. The message says which, and what is valid.
+    """
+    return replace(
+        read_filters(handler),
+        kernel_id=text_parameter(handler, "user"),
+        answered_by=text_parameter(handler, "answered_by"),
+    )
+
 
 #: The formats of the record, by name.
 FORMATS: Final[Mapping[str, ExportFormat[ApprovalRequest]]] = {

@@ -15,9 +15,9 @@ from jupyter_agentbox.core.approvals import ApprovalRequest, Status
 from jupyter_agentbox.core.audit_search import AuditQuery, decided_by
 from jupyter_agentbox.core.calls import JsonValue
 from jupyter_agentbox.core.text import visible
-from jupyter_agentbox.services.audit.filters import read_filters, text_parameter
+from jupyter_agentbox.services.audit.filters import text_parameter
 
-from .api_handlers import AUDIT_FILTERS
+from .api_handlers import AUDIT_FILTERS, read_record_filters
 from .callers import asker_of
 from .handlers import PageHandler
 from .pages import status_of
@@ -79,18 +79,12 @@ class HistoryPageHandler(PageHandler):
 
     def _query(self) -> AuditQuery:
         try:
-            found = read_filters(self)
+            found = read_record_filters(self)
         except ValueError as error:
             raise web.HTTPError(400, str(error)) from None
         if found.until is not None and len(self.get_query_argument("until", "")) == _DATE_LENGTH:
             found = replace(found, until=_end_of_day(found.until))  # people mean the whole day
-        return replace(
-            found,
-            kernel_id=text_parameter(self, "user"),
-            answered_by=text_parameter(self, "answered_by"),
-            limit=_PAGE,
-            cursor=text_parameter(self, "cursor"),
-        )
+        return replace(found, limit=_PAGE, cursor=text_parameter(self, "cursor"))
 
     def _given(self) -> dict[str, str]:
         """Return the filters in the URL, without empty ones."""
