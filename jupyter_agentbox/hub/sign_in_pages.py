@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import logging
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -11,7 +10,8 @@ from tornado import web
 
 from jupyter_agentbox.core.changes import Change
 from jupyter_agentbox.core.text import one_line, visible
-from jupyter_agentbox.services.servers.sign_ins import ProviderAnswer, SignInManager
+from jupyter_agentbox.services.servers.sign_in_cookies import SignInCookie, read_answer
+from jupyter_agentbox.services.servers.sign_ins import SignInManager
 
 from .callers import Caller
 from .handlers import PageHandler
@@ -21,9 +21,6 @@ log = logging.getLogger(__name__)
 
 #: The cookie with the browser's session at the Hub.
 _HUB_SESSION: Final = "jupyterhub-session-id"
-#: Lifetime of the browser's cookie for a sign-in, in seconds.
-_COOKIE_AGE: Final = 600
-_LONGEST: Final = 8_000
 _NOT_LOGGED_IN: Final = (
     "you are not signed in, because this browser is not logged in here: your login has ended, the service was"
     " restarted, or you began at another address. Begin again from the list of servers"
@@ -68,9 +65,9 @@ class SignInBaseHandler(PageHandler):
         return self.parts.sign_in_managers.of(self.caller)
 
     @property
-    def callback_path(self) -> str:
-        """The path to which the browser's cookie is limited."""
-        return f"{self.parts.prefix}{CALLBACK}"
+    def cookie(self) -> SignInCookie:
+        """The browser's cookie for a sign-in."""
+        return SignInCookie(prefix="agentbox-sign-in", path=f"{self.parts.prefix}{CALLBACK}")
 
 
 class SignInServersHandler(SignInBaseHandler):
@@ -103,15 +100,7 @@ class SignInHandler(SignInBaseHandler):
         self.check_server(name)
         redirect = self.parts.sign_in_managers.redirect_for(name)
         begun = await self.manager.begin(name, person=self.caller.name, redirect=redirect)
-        self.set_cookie(
-            _cookie_of(begun.state),
-            begun.browser_key,
-            path=self.callback_path,
-            max_age=_COOKIE_AGE,
-            httponly=True,
-            secure=self.parts.sign_in_managers.is_secure,
-            samesite="Lax",  # not Strict: it is sent when a page of the provider redirects here
-        )
+        self.cookie.set(self, begun, secure=self.parts.sign_in_managers.is_secure)
         host = visible(urlsplit(begun.address).netloc)
         self.render(
             "sign_in.html", caller=self.caller, prefix=self.parts.prefix, name=name, address=begun.address, host=host
@@ -146,27 +135,13 @@ class SignInCallbackHandler(SignInBaseHandler):
     async def get(self, name: str) -> None:
         """Process the provider's answer, and show the outcome."""
         self.check_server(name)  # the policy may have changed since the person began
-        answer = ProviderAnswer(
-            state=self._argument("state"),
-            code=self._argument("code"),
-            issuer=self._argument("iss") or None,
-            error=self._argument("error"),
-        )
-        cookie = _cookie_of(answer.state)
-        key = self.get_cookie(cookie) or ""
+        answer = read_answer(self)
+        key = self.cookie.read(self, answer.state)
         await self.manager.finish(name, answer, person=self.caller.name, browser_key=key)
-        self.clear_cookie(cookie, path=self.callback_path)
+        self.cookie.clear(self, answer.state)
         log.info("%s signed in to the central server %s", one_line(self.caller.name), name)
         await self.parts.changes.note(Change.SIGNED_IN, {"name": name}, by=self.caller.reviewer)
         self.render("signed_in.html", caller=self.caller, prefix=self.parts.prefix, name=name)
-
-    def _argument(self, name: str) -> str:
-        return (self.get_query_argument(name, "", strip=False) or "")[:_LONGEST]
-
-
-def _cookie_of(state: str) -> str:
-    """Return the name of the cookie for a sign-in; each has its own."""
-    return f"agentbox-sign-in-{hashlib.sha256(state.encode()).hexdigest()[:16]}"
 
 
 def routes(prefix: str) -> list[tuple[Any, ...]]:

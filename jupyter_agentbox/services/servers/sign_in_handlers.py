@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from html import escape
 from typing import Any, Final
@@ -21,11 +20,9 @@ from jupyter_agentbox.services.reviewers import reviewer_of
 
 from .handlers import AUTH_RESOURCE, ServersAPIHandler
 from .redirects import KnownAddresses
-from .sign_ins import ProviderAnswer
+from .sign_in_cookies import SignInCookie, read_answer
 
-#: Lifetime of the browser's cookie for a sign-in, in seconds.
-_COOKIE_AGE: Final = 600
-_LONGEST: Final = 8_000
+_LONGEST_ADDRESS: Final = 8_000
 _PAGE: Final = """<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
@@ -50,9 +47,9 @@ class SignInBaseHandler(ServersAPIHandler):
         return reviewer
 
     @property
-    def callback_path(self) -> str:
-        """The path to which that cookie is limited."""
-        return f"{self.base_url}jupyter-agentbox/oauth/callback"
+    def cookie(self) -> SignInCookie:
+        """The browser's cookie for a sign-in."""
+        return SignInCookie(prefix="jupyter-agentbox-sign-in", path=f"{self.base_url}jupyter-agentbox/oauth/callback")
 
 
 class SignInHandler(SignInBaseHandler):
@@ -64,20 +61,12 @@ class SignInHandler(SignInBaseHandler):
         """Begin a sign-in; return the provider's page, which only a person opens."""
         body = self.json_object()
         page = body.get("page")
-        if not isinstance(page, str) or len(page) > _LONGEST or len(body) > 1:
+        if not isinstance(page, str) or len(page) > _LONGEST_ADDRESS or len(body) > 1:
             raise InvalidDecisionError("the body must have a `page`, the address of this server, and nothing else")
         person = await self.check_person()
         redirect = self._addresses().redirect_for(page, name)
         begun = await self.services.sign_ins.begin(name, person=person.name, redirect=redirect)
-        self.set_cookie(
-            _cookie_of(begun.state),
-            begun.browser_key,
-            path=self.callback_path,
-            max_age=_COOKIE_AGE,
-            httponly=True,
-            secure=redirect.startswith("https:"),
-            samesite="Lax",  # not Strict: it is sent when a page of the provider redirects here
-        )
+        self.cookie.set(self, begun, secure=redirect.startswith("https:"))
         self.finish_json({"address": begun.address, "host": urlsplit(begun.address).netloc, "redirect": redirect})
 
     @web.authenticated
@@ -130,19 +119,14 @@ class SignInCallbackHandler(SignInBaseHandler):
     @authorized
     async def get(self, name: str) -> None:
         """Process the provider's answer, and report the outcome."""
-        answer = ProviderAnswer(
-            state=self._argument("state"),
-            code=self._argument("code"),
-            issuer=self._argument("iss") or None,
-            error=self._argument("error"),
-        )
+        answer = read_answer(self)
         allowed = self.authorizer.is_authorized(self, self.current_user, "write", AUTH_RESOURCE)  # more than reading
         if not await ensure_async(allowed):
             raise web.HTTPError(403)
         person = await self.check_person()
-        cookie = _cookie_of(answer.state)
-        await self.services.sign_ins.finish(name, answer, person=person.name, browser_key=self.get_cookie(cookie) or "")
-        self.clear_cookie(cookie, path=self.callback_path)
+        key = self.cookie.read(self, answer.state)
+        await self.services.sign_ins.finish(name, answer, person=person.name, browser_key=key)
+        self.cookie.clear(self, answer.state)
         self.log.info("jupyter_agentbox: %s signed in to the MCP server %s", person.name, name)
         await self.services.changes.note(Change.SIGNED_IN, {"name": name}, by=person)
         self._finish_page("You are signed in", f"Tools of the MCP server “{name}” now act as you.")
@@ -156,9 +140,6 @@ class SignInCallbackHandler(SignInBaseHandler):
         self.set_status(status_code_of(error))
         self._finish_page("You are not signed in", str(error))
 
-    def _argument(self, name: str) -> str:
-        return (self.get_query_argument(name, "", strip=False) or "")[:_LONGEST]
-
     def _finish_page(self, title: str, text: str) -> None:
         self.set_header("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; sandbox")
         self.set_header("Referrer-Policy", "no-referrer")
@@ -166,11 +147,6 @@ class SignInCallbackHandler(SignInBaseHandler):
         self.set_header("Cache-Control", "no-store")
         page = _PAGE.format(title=escape(title), text=escape(visible(text)))
         self.finish(page, set_content_type="text/html; charset=utf-8")
-
-
-def _cookie_of(state: str) -> str:
-    """Return the name of the cookie for a sign-in; each has its own."""
-    return f"jupyter-agentbox-sign-in-{hashlib.sha256(state.encode()).hexdigest()[:16]}"
 
 
 _NAME: Final = r"(?P<name>[^/]+)"
