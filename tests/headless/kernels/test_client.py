@@ -17,6 +17,7 @@ from tornado.web import Application, RequestHandler
 
 from jupyter_agentbox import ExecutionError, ExecutionResult, KernelClient
 from jupyter_agentbox.headless.discovery import known_token, running_servers
+from tests.headless.chunks import joined, take_until
 from tests.integration.conftest import Server, start_server
 from tests.loops import loop_of_the_file
 
@@ -86,11 +87,8 @@ async def test_code_runs_in_a_kernel_of_its_own_that_ends_with_the_client(server
     async with KernelClient(url=server.url, token=server.token, images_dir=tmp_path / "images") as client:
         assert await kernels(server) == [client.kernel_id]
         assert (await client.execute("6 * 7")).text == "42"
-        assert [item async for item in client.stream("print('a')\n'b'")] == [
-            "a\n",
-            "'b'",
-            ExecutionResult(text="a\n'b'"),
-        ]
+        items = [item async for item in client.stream("print('a')\n'b'")]
+        assert joined(items) == ["a\n'b'", ExecutionResult(text="a\n'b'")]
         rich = await client.execute(code)
         with pytest.raises(ExecutionError, match="ZeroDivisionError") as caught:
             await client.execute("1 / 0")
@@ -134,7 +132,7 @@ async def test_attached_clients_share_a_kernel_and_leave_it_running(server: Serv
 async def test_a_kernel_that_runs_something_can_be_attached_to_and_interrupted(plain: Server) -> None:
     async with KernelClient(url=plain.url, token=plain.token) as owner:
         text = owner.stream("print('begun')\nwhile True: pass")
-        assert await anext(text) == "begun\n"
+        await take_until("begun\n", text)
         async with asyncio.timeout(TIMEOUT):
             async with KernelClient(url=plain.url, token=plain.token, kernel_id=owner.kernel_id) as other:
                 waiting = asyncio.ensure_future(other.execute("'after'"))
@@ -170,7 +168,7 @@ async def test_a_server_that_goes_away_is_an_error_at_once_and_reset_says_so(tmp
     client = KernelClient(url=server.url, token=server.token)
     await client.connect()
     text = client.stream("print('begun')\nwhile True: pass")
-    assert await anext(text) == "begun\n"
+    await take_until("begun\n", text)
     await server.stop()
     async with asyncio.timeout(TIMEOUT):
         # It interrupts its kernels before it ends them, and now and then what they say then still comes through.
