@@ -162,7 +162,7 @@ class ServerTraits(HasTraits):
     audit_sinks = List(
         Unicode(),
         help=(
-            "Places outside this server that get a record of whatever happens to a request: `file:///var/log/agentbox/"
+            "Audit sinks, outside this server, that get a record of whatever happens to a request: `file:///var/log/agentbox/"
             "{user}.jsonl`, `stdout:`, `syslog:///dev/log`, `syslog+tls://HOST`, `https://…`, `otlp+https://…/v1/logs`."
         ),
     ).tag(config=True)
@@ -171,7 +171,7 @@ class ServerTraits(HasTraits):
         [each.value for each in WhenDown],
         default_value=WhenDown.SPOOL.value,
         help=(
-            "What becomes of calls while such a place does not take records: `spool`, they run, and the records wait on"
+            "What happens to calls while an audit sink accepts no records: `spool`, they run, and the records wait on"
             " this server's disk; `deny`, none runs."
         ),
     ).tag(config=True)
@@ -179,17 +179,17 @@ class ServerTraits(HasTraits):
     audit_arguments = Enum(
         [each.value for each in ArgumentsKept],
         default_value=ArgumentsKept.REDACTED.value,
-        help="What these records say of arguments: `full`, `redacted` (without secrets) or `digest` (nothing else).",
+        help="What audit records say about arguments: `full`, `redacted` (without secrets) or `digest` (nothing else).",
     ).tag(config=True)
 
     audit_token_file = Unicode(
-        help="The path of the file with the bearer token for places that are reached over HTTP. It is read each time."
+        help="The path of a file with the bearer token for HTTP audit sinks. It is read each time."
     ).tag(config=True)
 
     audit_spool_bytes = Int(
         50_000_000,
         min=100_000,
-        help="How many bytes of records may wait on this server's disk for each place. Beyond that, no call runs.",
+        help="How many bytes of records may wait on this server's disk for each audit sink. Beyond that, no call runs.",
     ).tag(config=True)
 
     remote_kernels = Unicode(

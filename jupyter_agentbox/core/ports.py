@@ -296,7 +296,7 @@ class AuditLog(Protocol):
 
 
 class AuditSink(Protocol):
-    """An audit sink: a place outside this server that receives audit records."""
+    """An audit sink: a receiver of audit records outside this server."""
 
     @property
     def name(self) -> str:

@@ -12,7 +12,7 @@ from jupyter_agentbox.services.audit.deliveries import Delivery, Receipt, Waitin
 from .attack import Attack
 
 ATTACK = Attack(
-    "give the place for audit records another record than that of a call, by writing over it while it waits on disk",
+    "give an audit sink another record than that of a call, by writing over it while it waits on disk",
     plain=False,
     control="test_a_server_that_hands_over_what_the_disk_says_reports_what_the_attacker_wrote",
     note="of a server that runs; what one left that is gone can be changed, and the check of the chain shows it",

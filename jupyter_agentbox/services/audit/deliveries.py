@@ -147,7 +147,7 @@ class Delivery:
             try:
                 await in_thread(self._waiting.append, [receipt.line for receipt in receipts])
             except OSError as error:
-                log.error("%d records of the audit for %s are lost: %s", len(receipts), self.name, error)
+                log.error("%d audit records for %s are lost: %s", len(receipts), self.name, error)
                 self._count(DeliveryResult.LOST, len(receipts))
                 for receipt in receipts:
                     receipt.fail(error)
@@ -167,7 +167,7 @@ class Delivery:
                 try:
                     await in_thread(self._waiting.sent, handed.lines)
                 except OSError as error:  # accepted, but the next server may send them again
-                    log.error("records of the audit for %s cannot be removed from the disk: %s", self.name, error)
+                    log.error("audit records for %s cannot be removed from the disk: %s", self.name, error)
                 for _ in handed.lines:
                     receipt = self._kept.popleft()
                     if handed.refusal is None:
@@ -182,7 +182,7 @@ class Delivery:
                 while lines := await in_thread(left.read, BATCH):
                     await in_thread(left.sent, (await self._hand_over(lines, left)).lines)
             except OSError as error:
-                log.error("records of the audit that were left for %s cannot be read: %s", self.name, error)
+                log.error("audit records that earlier servers left for %s cannot be read: %s", self.name, error)
             else:
                 await in_thread(left.discard)
             finally:

@@ -1,4 +1,4 @@
-"""Prometheus metrics of the audit, exposed with the server's own at `/metrics`."""
+"""Prometheus metrics of the audit trail, exposed with the server's own at `/metrics`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from prometheus_client import Counter
 
 from .senders import DeliveryResult
 
-_RECORDS: Final = Counter("agentbox_audit_records", "Records for places outside, by what became of them.", ["result"])
+_RECORDS: Final = Counter("agentbox_audit_records", "Records for audit sinks, by what became of them.", ["result"])
 
 
 def count_records(result: DeliveryResult, records: int) -> None:

@@ -103,10 +103,13 @@ class Sender:
         try:
             place = await set_aside(line, error)
         except OSError as problem:  # not dropped: nothing is delivered until somebody frees space
-            log.error("a record of the audit that %s refuses cannot be set aside: %s", self.name, problem)
+            log.error(
+                "an audit record that %s refuses cannot be set aside, so no later record is sent: %s",
+                *(self.name, problem),
+            )
             return False
         log.error(
-            "%s refuses a record of the audit (%s). It is now in %s: find out what is wrong with it, and deliver it by"
+            "%s refuses an audit record (%s). It is now in %s: find out what is wrong with it, and deliver it by"
             " hand. Later records are sent",
             *(self.name, error, place),
         )
@@ -120,12 +123,12 @@ class Sender:
         except Exception as error:  # noqa: BLE001  # whatever it is: an end of this task would be the end of the trail
             if not self.is_down:
                 what = error if isinstance(error, OSError) else f"{type(error).__name__}: {error}"
-                log.warning("%s does not take records of the audit: %s", self.name, what)
+                log.warning("%s does not accept audit records: %s", self.name, what)
             self.is_down = True
             self._on_failure()
             return error
         if self.is_down:
-            log.warning("%s takes records of the audit again", self.name)
+            log.warning("%s accepts audit records again", self.name)
         self.is_down = False
         return None
 

@@ -123,4 +123,4 @@ class SiteTrail:
         if trail is not None:
             trail.start()
         if before.trail is not None:
-            in_background(before.trail.aclose(), what="ending the chain of records for places that have changed")
+            in_background(before.trail.aclose(), what="ending the chain of records for the former audit sinks")

@@ -113,11 +113,11 @@ class AuditTrail:
             async with asyncio.timeout(self._patience):
                 await asyncio.gather(*(self._far_enough(receipt) for receipt in receipts))
         except (OSError, TimeoutError) as error:
-            self.revoke(sequence, request, "the record was not taken")
+            self.revoke(sequence, request, "an audit sink did not accept the record")
             what = ", ".join(delivery.name for delivery in self._deliveries)
             raise AuditError(
-                f"this server must have a record of each call taken by {what}, and it is not: nothing ran."
-                " Ask your administrator.",
+                f"nothing ran, because the record of this call was neither accepted by {what} nor, where that suffices,"
+                " stored on this server's disk. Ask your administrator.",
                 request_id=request.id,
             ) from error
         return sequence

@@ -34,7 +34,7 @@ def made_trail(
     if not settings.sinks:
         return None
     if not hasattr(os, "pread"):
-        raise ValueError("records for an audit cannot be kept on this operating system")
+        raise ValueError("this operating system cannot store records for audit sinks: configure none here")
     chain = ids.new()
     whose, token = _whose(environment), environment.get("JUPYTERHUB_API_TOKEN", "")
     return AuditTrail(
