@@ -37,6 +37,8 @@ _MOST_STEPS: Final = 5_000_000
 _MOST_PROBLEMS: Final = 20_000
 _LONGEST_MESSAGE: Final = 300
 _JSON: Final = json.JSONEncoder(allow_nan=False, ensure_ascii=False)
+#: Stands for the result of a check that is left to the separate process.
+_LEFT: Final = Problem(path=(), message="")
 
 
 @dataclass(slots=True, kw_only=True)
@@ -89,7 +91,7 @@ class JsonSchemaChecker:
             problem = self._check_here(known, dict(arguments), encoded)
             if problem is None:
                 return
-            if problem is _UNKNOWN:
+            if problem is _LEFT:
                 problem = await self._check_apart(known, encoded)
         except UncheckableError as error:
             raise _refusal(tool, str(error)) from None
@@ -121,12 +123,12 @@ class JsonSchemaChecker:
 
     def _check_here(self, known: _Known, arguments: dict[str, JsonValue], encoded: bytes) -> Problem | None:
         if known.compiled is None or known.cost is None or known.cost.steps * len(encoded) > _MOST_STEPS:
-            return _UNKNOWN
+            return _LEFT
         if known.compiled.fits(arguments):
             return None
         # each value except the outermost follows one of these
         values = 1 + sum(map(encoded.count, (b",", b":", b"[")))
-        return known.compiled.explain(arguments) if known.cost.parts * values <= _MOST_PROBLEMS else _UNKNOWN
+        return known.compiled.explain(arguments) if known.cost.parts * values <= _MOST_PROBLEMS else _LEFT
 
     async def _check_apart(self, known: _Known, arguments: bytes) -> Problem | None:
         if known.refusal and self._clock() < known.refused_until:
@@ -161,10 +163,6 @@ class JsonSchemaChecker:
             return self._process.check("explain", known.key, arguments, seconds=seconds)
         except OutOfTimeError:
             return {"path": [], "message": "they do not fit the tool's input schema"}
-
-
-#: Answer of a process that does not have the schema.
-_UNKNOWN: Final = Problem(path=(), message="")
 
 
 def check_is_json(arguments: Mapping[str, JsonValue]) -> None:

@@ -141,7 +141,7 @@ class Authorization:
             raise ToolServerError(f"signing in to `{name}` failed: {_reason(error)}") from None
         tokens = self._storage.tokens
         if tokens is None or status == 401:
-            raise ToolServerError(f"`{name}` does not take the token that its provider gave")
+            raise ToolServerError(f"`{name}` does not accept the token that its provider gave: ask its operator")
         return sign_in_of(
             trust_key_of(self._server),
             tokens,

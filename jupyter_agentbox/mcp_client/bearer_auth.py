@@ -86,7 +86,7 @@ class SignedIn(httpx2.Auth):
         if renewed is not None:
             await drop_body(response)
             request.headers["Authorization"] = _bearer(renewed)
-            yield request  # the server did not recognise the client, and so did nothing
+            yield request  # the server did not recognize the client, and so did nothing
 
     async def _current(self) -> SignIn | None:
         found = self._sign_in

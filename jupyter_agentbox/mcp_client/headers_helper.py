@@ -83,7 +83,7 @@ class HelperHeaders(httpx2.Auth):
         if renewed != used:
             await drop_body(response)
             request.headers.update(renewed)
-            yield request  # the server did not recognise the client, and so did nothing
+            yield request  # the server did not recognize the client, and so did nothing
 
     async def _renewed(self, used: Mapping[str, str]) -> Mapping[str, str]:
         """Return new headers in place of refused ones; the same ones if there are no others."""

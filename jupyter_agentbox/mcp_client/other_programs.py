@@ -16,16 +16,16 @@ from jupyter_agentbox.core.text import one_line
 
 from . import jsonc
 from .configuration import SERVER_KEYS
-from .registration import HIDDEN, masked, object_of
+from .registration import SECRET_KEYS, has_secret_in_address, object_of
 from .regular_files import read_regular_text
 from .secret_names import is_secret
 from .servers_file import ENTRY_KEYS, has_secret, problem_of
+from .variables import REFERENCE
 
 #: Maximum size of a file, in bytes: Claude Code stores its history there, too.
 _LONGEST: Final = 20_000_000
 #: Maximum number of servers listed per file.
 _MOST: Final = 200
-_PLACEHOLDER: Final = re.compile(r"\$\{([^{}]*)\}")
 _VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?::-.*)?", re.DOTALL)
 _NOT_A_NAME: Final = re.compile(r"[^A-Za-z0-9_-]+")
 #: A name and its value, in the notation of ``env`` and ``docker -e``, or of a header.
@@ -35,8 +35,6 @@ _LONG_VALUE: Final = re.compile(r"-(?=[^-])[^=]{8,}")
 _WORD: Final = re.compile(r"[A-Za-z0-9]")
 _REDACTION: Final = Redaction()
 _SCHEME: Final = re.compile(r"(?i)(bearer|basic|token) +")
-#: Keys of an entry whose values may be secrets.
-_HOLDING_SECRETS: Final = ("env", "headers", "oauth", "auth")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,8 +167,8 @@ class _Translation:
             names = ", ".join(f"`{one_line(key, 40)}`" for key in dropped[:5])
             self.notes.append(f"left out, because nothing here reads it: {names}")
         known = {key: value for key, value in entry.items() if key in ENTRY_KEYS}
-        whole: JsonObject = {key: self._value(value) for key, value in known.items() if key not in _HOLDING_SECRETS}
-        for key in _HOLDING_SECRETS:
+        whole: JsonObject = {key: self._value(value) for key, value in known.items() if key not in SECRET_KEYS}
+        for key in SECRET_KEYS:
             if isinstance(values := known.get(key), dict):
                 whole[key] = {name: self._secret(key, name, self._value(value, name)) for name, value in values.items()}
         self._replace_in_commands(whole)
@@ -178,7 +176,7 @@ class _Translation:
             if isinstance(place := whole.get(key), str) and not place.startswith(("/", "~", "${")):
                 whole[key] = str(self.path.parent / place)
         url = whole.get("url")
-        if isinstance(url, str) and (HIDDEN in str(masked({"url": url})["url"]) or has_secret(url)):
+        if isinstance(url, str) and (has_secret_in_address(url) or has_secret(url)):
             raise _CannotTranslateError("its address holds a secret: add it by hand, with `${NAME}` in its place")
         return whole
 
@@ -188,7 +186,7 @@ class _Translation:
             return [self._value(inner) for inner in value]
         if not isinstance(value, str):
             return value
-        return _PLACEHOLDER.sub(lambda found: self._placeholder(found, name), value)
+        return REFERENCE.sub(lambda found: self._placeholder(found, name), value)
 
     def _placeholder(self, found: re.Match[str], name: str) -> str:
         text = found[1]
@@ -293,7 +291,7 @@ class _Translation:
 
 def _has_value(text: str) -> bool:
     """Whether a text contains anything besides references."""
-    return _WORD.search(_PLACEHOLDER.sub("", _SCHEME.sub("", text))) is not None
+    return _WORD.search(REFERENCE.sub("", _SCHEME.sub("", text))) is not None
 
 
 def _variable_name(text: str) -> str:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -19,6 +18,7 @@ from typing import Final
 from jupyter_agentbox.core.calls import JsonObject, JsonValue, canonical_json
 from jupyter_agentbox.core.tools import ConfigurationProblem
 from jupyter_agentbox.exceptions import ServerConfigurationError, UnknownServerError
+from jupyter_agentbox.private_files import replace_file
 
 from .configuration import (
     Configuration,
@@ -52,7 +52,7 @@ class ProjectServer:
     path : str
         The file.
     key : str
-        The trust key: SHA-256 of the file's path and the entry without secret values.
+        The key of the entry: SHA-256 of the file's path and the entry without secret values.
     configuration : dict
         The entry as written, without secret values.
     trusted_before : dict or None
@@ -66,8 +66,8 @@ class ProjectServer:
     trusted_before: JsonObject | None = None
 
 
-def trust_key(path: Path, name: str, entry: Mapping[str, JsonValue]) -> str:
-    """Return the key to which trust in a server is bound.
+def entry_key(path: Path, name: str, entry: Mapping[str, JsonValue]) -> str:
+    """Return the key of an entry, to which trust in it is bound.
 
     It includes the values of variables, except those whose name indicates a secret and that no known program
     interprets, and of headers, except those whose name indicates a secret. So a new token requires no new trust.
@@ -119,15 +119,8 @@ class TrustedServers:
             if entry is not None:
                 servers[name] = entry
             known[str(project)] = servers
-            self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            draft = self._path.with_name(f".{self._path.name}-{os.getpid()}")
-            draft.unlink(missing_ok=True)
-            descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-                json.dump(
-                    {"trusted": {project: entries for project, entries in known.items() if entries}}, file, indent=2
-                )
-            draft.replace(self._path)
+            trusted = {path: entries for path, entries in known.items() if entries}
+            replace_file(self._path, json.dumps({"trusted": trusted}, indent=2).encode())
 
     def _read(self) -> JsonObject:
         try:
@@ -180,7 +173,7 @@ class ProjectServers:
             raise ServerConfigurationError(f"`{self.path}` names no MCP server `{name}`") from None
 
     def trust(self, name: str, key: str) -> None:
-        """Trust a server that a person has seen, by its trust key.
+        """Trust a server that a person has seen, by the key of its entry.
 
         Raises
         ------
@@ -248,7 +241,7 @@ class ProjectServers:
             return UnusableServer(name=name, transport=transport, error=message)
         try:
             check_name(name, ())
-            key = trust_key(self.path, name, entry)
+            key = entry_key(self.path, name, entry)
         except (ServerConfigurationError, TypeError, ValueError) as error:
             return UnusableServer(name=name, transport=transport, error=f"malformed: {error}")
         check_entry(name, entry)

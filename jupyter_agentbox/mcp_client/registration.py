@@ -1,4 +1,4 @@
-"""Validation of a new MCP server before it is started, and its display without secrets."""
+"""Validation of a new MCP server before it is started, and how servers are shown: without secrets, in one line."""
 
 from __future__ import annotations
 
@@ -27,16 +27,25 @@ from .configuration import (
     StdioServer,
     UnusableServer,
     parse_configuration,
+    transport_of,
 )
 from .logs import Redactor
 from .secret_names import is_client_secret, is_secret, is_secret_header, may_hide_variable
+from .variables import REFERENCE
 
 #: Names that are unambiguous in Python, in rules and to readers.
 _NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 _RESERVED: Final = frozenset({SHELL_SERVER, NOTEBOOK_SERVER, OWN_SERVER, "reload"})
-_REFERENCE: Final = re.compile(r"\$\{[^{}]*\}")
 #: Placeholder for a hidden value, followed by the value's length.
 HIDDEN: Final = "***"
+#: Keys of an entry with an object whose values may be secrets; whether one is hidden depends on its name.
+_MAY_HIDE: Final = {
+    "env": may_hide_variable,
+    "headers": is_secret_header,
+    "oauth": is_client_secret,
+    "auth": is_client_secret,
+}
+SECRET_KEYS: Final = tuple(_MAY_HIDE)
 
 
 def check_name(name: str, known: Collection[str]) -> None:
@@ -103,12 +112,7 @@ def masked(configuration: Mapping[str, JsonValue]) -> JsonObject:
     Whatever determines what runs is shown: only those variables are hidden that no known program interprets.
     """
     shown: JsonObject = dict(configuration)
-    for key, may_hide in (
-        ("env", may_hide_variable),
-        ("headers", is_secret_header),
-        ("oauth", is_client_secret),
-        ("auth", is_client_secret),
-    ):
+    for key, may_hide in _MAY_HIDE.items():
         if isinstance(configuration.get(key), Mapping):
             values = object_of(configuration[key])
             shown[key] = {name: _masked(value) if may_hide(name) else value for name, value in values.items()}
@@ -122,16 +126,28 @@ def command_or_address(server: ServerConfiguration) -> str:
     """Return a server's command or address in one line, without secrets; empty if it is unusable."""
     match server:
         case StdioServer():
-            text = _command_line((server.command, *server.args))
+            text = _masked_command_line((server.command, *server.args))
         case HttpServer():
-            helper = f" with headers from `{_command_line(server.headers_helper)}`" if server.headers_helper else ""
-            text = f"{_masked_url(server.url)}{helper}"
+            text = _address_line(_masked_url(server.url), _masked_command_line(server.headers_helper))
         case _:
             return ""
     return Redaction().text(Redactor(server.secrets)(text))
 
 
-def _command_line(words: Sequence[str]) -> str:
+def written_command_or_address(configuration: Mapping[str, JsonValue]) -> str:
+    """Return a server's command or address in one line, exactly as its entry has it, which must hold no secrets."""
+    if transport_of(dict(configuration)) == "http":
+        return _address_line(str(configuration.get("url", "")), str(configuration.get("headersHelper") or ""))
+    args = configuration.get("args")
+    return shlex.join([str(configuration.get("command", "")), *map(str, args if isinstance(args, list) else [])])
+
+
+def _address_line(url: str, headers_helper: str) -> str:
+    # The command line comes last, without quotation marks that it could close.
+    return f"{url}, with headers from: {headers_helper}" if headers_helper else url
+
+
+def _masked_command_line(words: Sequence[str]) -> str:
     """Return a command line without the values of options whose names are those of secrets."""
     shown: list[str] = []
     is_value_secret = False
@@ -148,7 +164,7 @@ def _command_line(words: Sequence[str]) -> str:
 
 def _masked(value: JsonValue) -> JsonValue:
     text = value if isinstance(value, str) else json.dumps(value)
-    references = _REFERENCE.findall(text)
+    references = [found[0] for found in REFERENCE.finditer(text)]
     if references and text == references[0]:
         return value
     return " ".join([f"{HIDDEN} (hidden, {len(text)} characters)", *references])
@@ -164,6 +180,17 @@ def _masked_url(url: str) -> str:
     shown = [(name, _hidden_part(value) if is_secret(name) else value) for name, value in query]
     userinfo = f"{_hidden_part(user)}@" if at else ""
     return urlunsplit((parts.scheme, f"{userinfo}{host}", parts.path, urlencode(shown, safe="*${}:"), parts.fragment))
+
+
+def has_secret_in_address(url: str) -> bool:
+    """Whether an address has a secret besides its references to variables: a user, or a parameter named like one."""
+    try:
+        parts = urlsplit(REFERENCE.sub("", url))
+        parameters = parse_qsl(parts.query)
+    except ValueError:
+        return True
+    user = parts.netloc.rpartition("@")[0]
+    return bool(user.strip(":")) or any(is_secret(name) for name, _ in parameters)
 
 
 def _hidden_part(value: str) -> str:

@@ -15,7 +15,7 @@ from jupyter_agentbox.exceptions import ServerConfigurationError, ToolServerErro
 
 from .configuration import SERVER_KEYS, Configuration, UnusableServer, parse_configuration
 from .limits import ServerLimits
-from .registration import HIDDEN, check_configuration, check_name, masked, object_of, redactor
+from .registration import HIDDEN, SECRET_KEYS, check_configuration, check_name, masked, object_of, redactor
 from .servers import McpServers
 from .site_servers import admitted_server
 
@@ -76,7 +76,7 @@ class ServerRegistry:
         """
         before = masked(given)
         whole: JsonObject = dict(shown)
-        for key in ("env", "headers"):
+        for key in SECRET_KEYS:
             if isinstance(values := shown.get(key), dict):
                 hidden, original = object_of(before.get(key)), object_of(given.get(key))
                 whole[key] = {
@@ -85,7 +85,7 @@ class ServerRegistry:
                 }
         if "url" in given and shown.get("url") == before["url"]:
             whole["url"] = given["url"]
-        left = [object_of(whole.get(key)).values() for key in ("env", "headers")]
+        left = [object_of(whole.get(key)).values() for key in SECRET_KEYS]
         if any(HIDDEN in str(value) for values in left for value in values) or HIDDEN in str(whole.get("url")):
             raise ServerConfigurationError(f"`{HIDDEN}` stands for a hidden value and must stay where it was")
         return whole

@@ -1,4 +1,4 @@
-"""Recognises secrets by the names of variables, headers and parameters."""
+"""Recognizes secrets by the names of variables, headers and parameters."""
 
 from __future__ import annotations
 

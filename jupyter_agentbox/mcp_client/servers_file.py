@@ -5,8 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import re
-import shlex
 import stat
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
@@ -22,10 +20,17 @@ from jupyter_agentbox.exceptions import ServerConfigurationError
 from jupyter_agentbox.private_files import replace_file
 
 from . import jsonc
-from .configuration import SERVER_KEYS, UnusableServer, parse_configuration, transport_of
-from .registration import HIDDEN, check_name, masked, object_of
+from .configuration import SERVER_KEYS, UnusableServer, parse_configuration
+from .registration import (
+    SECRET_KEYS,
+    check_name,
+    has_secret_in_address,
+    object_of,
+    written_command_or_address,
+)
 from .regular_files import read_regular_file
 from .secret_names import is_client_secret, is_secret
+from .variables import REFERENCE
 
 #: Keys allowed in a new entry; keys of other programs are left out.
 ENTRY_KEYS: Final = (
@@ -36,7 +41,6 @@ ENTRY_KEYS: Final = (
 _LONGEST: Final = 5_000_000
 _LONGEST_ENTRY: Final = 50_000
 _REDACTION: Final = Redaction()
-_REFERENCE: Final = re.compile(r"\$\{[^{}]*\}")
 _BOM: Final = b"\xef\xbb\xbf"
 
 
@@ -55,7 +59,7 @@ class Addition:
     text : str
         The new lines.
     starts : str
-        The shell command line, or the address.
+        The command or address in one line, as it would be written.
     notes : tuple of str
         Remarks for the person.
     """
@@ -120,7 +124,7 @@ class ServersFile:
             revision=_revision(content),
             line=inserted.line,
             text=inserted.text,
-            starts=starts(configuration),
+            starts=written_command_or_address(configuration),
             notes=self._notes(name, configuration),
         )
 
@@ -207,15 +211,6 @@ def problem_of(path: Path, name: str, configuration: JsonObject) -> str:
     return read.problems[0].message.removeprefix(f"server `{name}`: ") if read.problems else ""
 
 
-def starts(configuration: Mapping[str, JsonValue]) -> str:
-    """Return a server's shell command line, or its address and the command line of the program for its headers."""
-    if transport_of(dict(configuration)) == "http":
-        helper = configuration.get("headersHelper")
-        return str(configuration.get("url", "")) + (f", with headers from: {helper}" if helper else "")
-    args = configuration.get("args")
-    return shlex.join([str(configuration.get("command", "")), *map(str, args if isinstance(args, list) else [])])
-
-
 def check_no_secrets(configuration: Mapping[str, JsonValue]) -> None:
     """Reject values whose names indicate secrets: the file gets references to variables instead.
 
@@ -224,14 +219,10 @@ def check_no_secrets(configuration: Mapping[str, JsonValue]) -> None:
     ServerConfigurationError
         The message contains no value.
     """
-    for key, may_hide in (
-        ("env", is_secret),
-        ("headers", is_secret),
-        ("oauth", is_client_secret),
-        ("auth", is_client_secret),
-    ):
+    for key in SECRET_KEYS:
+        is_named_secret = is_secret if key in ("env", "headers") else is_client_secret
         for name, value in object_of(configuration.get(key)).items():
-            if may_hide(name) and "${" not in str(value):
+            if is_named_secret(name) and "${" not in str(value):
                 raise ServerConfigurationError(
                     f"the value of `{name:.80}` would stand in the file for everybody who can read it: write"
                     f" `${{NAME}}`, and set that variable for the Jupyter server"
@@ -249,7 +240,7 @@ def check_no_secrets(configuration: Mapping[str, JsonValue]) -> None:
             " server"
         )
     url = configuration.get("url")
-    if isinstance(url, str) and ((HIDDEN in str(masked({"url": url})["url"]) and "${" not in url) or has_secret(url)):
+    if isinstance(url, str) and (has_secret_in_address(url) or has_secret(url)):
         raise ServerConfigurationError(
             "the address holds a secret: write `${NAME}` in its place, and set that variable for the Jupyter server"
         )
@@ -257,7 +248,7 @@ def check_no_secrets(configuration: Mapping[str, JsonValue]) -> None:
 
 def has_secret(text: str) -> bool:
     """Whether a text has an apparent secret besides its references to variables."""
-    said = _REFERENCE.sub(REDACTED, text)
+    said = REFERENCE.sub(REDACTED, text)
     return _REDACTION.text(said) != said
 
 

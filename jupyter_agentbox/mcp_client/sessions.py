@@ -47,7 +47,7 @@ from .server_errors import bounded, hint_for, sign_in_url, text_of
 from .tool_lists import MOST_TOOLS, describe, is_wrapper
 from .transport_http import HttpTransport
 from .transport_stdio import StdioTransport
-from .wire import BLOCKS_AT_ONCE, Wire
+from .wire import BLOCKS_AT_ONCE, UNSUPPORTED, Wire
 
 #: A list with more pages than this is considered endless.
 MOST_PAGES: Final = 100
@@ -59,11 +59,6 @@ MOST_ROUNDS: Final = 20
 _NEXT_ROUND: Final = 0.25
 #: Timeout for the SDK, which cannot exclude waits for a person; ours can.
 _FOR_EVER: Final = float("inf")
-#: Other requests of servers, besides elicitation.
-_UNSUPPORTED: Final = {
-    "sampling/createMessage": "an answer of a language model (sampling)",
-    "roots/list": "directories to work in (roots)",
-}
 _RESULT: Final[TypeAdapter[CallToolResult | InputRequiredResult]] = TypeAdapter(CallToolResult | InputRequiredResult)
 _BLOCKS: Final[TypeAdapter[list[ContentBlock]]] = TypeAdapter(list[ContentBlock])
 #: Seconds to wait for further responses from a server that no longer knows the session.
@@ -261,7 +256,7 @@ class Session:
             responses = await self._responses(call, result.input_requests or {})
             update = {"input_responses": responses or None, "request_state": result.request_state}
             params = params.model_copy(update=update)
-        raise ToolServerError(f"`{call.qualified_name}` asked {MOST_ROUNDS} times for more input, and was given up")
+        raise ToolServerError(f"`{call.qualified_name}` asked {MOST_ROUNDS} times for more input, and was cancelled")
 
     async def _responses(self, call: ToolCall, requests: InputRequests) -> InputResponses:
         """Return a person's answers to the questions for which a call was sent back."""
@@ -271,7 +266,7 @@ class Session:
         for key, request in requests.items():
             if not isinstance(request, ElicitRequest):
                 raise ToolServerError(
-                    f"`{call.qualified_name}` asks for {_UNSUPPORTED.get(request.method, request.method)},"
+                    f"`{call.qualified_name}` asks for {UNSUPPORTED.get(request.method, request.method)},"
                     " which is not supported: pass everything it needs as arguments"
                 )
             try:

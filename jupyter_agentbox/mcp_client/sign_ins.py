@@ -143,7 +143,7 @@ class LocalSignInStore:
     Parameters
     ----------
     path : Path or None
-        The file, readable by this user only; unsafe content is ignored. ``None`` implies `memory`.
+        The file, readable by this user only; unsafe content is ignored. ``None`` implies ``memory``.
     place : str
         ``auto``, ``file`` or ``memory``.
     """
@@ -153,8 +153,8 @@ class LocalSignInStore:
     )
 
     def __init__(self, path: Path | None, *, place: Place = "auto") -> None:
-        self._path = path
-        self._place: Place = "memory" if path is None else place
+        self._path = None if place == "memory" else path
+        self._has_keyring = self._path is not None and place == "auto"
         self._lock = threading.Lock()
         self._memory: dict[str, JsonObject] = {}
 
@@ -220,7 +220,7 @@ class LocalSignInStore:
         descriptor = _open(self._lock_path(digest))
         if descriptor is None:
             return lambda: None
-        if not _is_taken(descriptor):
+        if not _try_lock(descriptor):
             os.close(descriptor)
             return None
         return lambda: os.close(descriptor)
@@ -237,8 +237,7 @@ class LocalSignInStore:
                     os.close(lock)
 
     def _lock_path(self, what: str) -> Path | None:
-        is_shared = self._place != "memory" and self._path is not None
-        return self._path.with_name(f".sign-ins-{what}.lock") if is_shared and self._path is not None else None
+        return None if self._path is None else self._path.with_name(f".sign-ins-{what}.lock")
 
     def _find(self, name: str) -> JsonObject | None:
         return self._from_keyring(name) or self._read().get(name)
@@ -255,7 +254,7 @@ class LocalSignInStore:
             self._write(kept)
 
     def _read(self) -> dict[str, JsonObject]:
-        if self._place == "memory" or self._path is None:
+        if self._path is None:
             return dict(self._memory)
         try:
             with self._path.open(encoding="utf-8") as file:
@@ -268,7 +267,7 @@ class LocalSignInStore:
         return {name: object_of(entry) for name, entry in object_of(object_of(found).get("servers")).items()}
 
     def _write(self, kept: Mapping[str, JsonObject]) -> None:
-        if self._place == "memory" or self._path is None:
+        if self._path is None:
             self._memory = dict(kept)
             return
         if not kept:
@@ -281,7 +280,7 @@ class LocalSignInStore:
         return f"{name} ({self._path})"
 
     def _keyring(self) -> Keyring | None:
-        return usable_keyring() if self._place == "auto" else None
+        return usable_keyring() if self._has_keyring else None
 
     def _from_keyring(self, name: str) -> JsonObject:
         if (keyring := self._keyring()) is None:
@@ -332,7 +331,7 @@ def _lock(path: Path | None, patience: float) -> int | None:
     if (descriptor := _open(path)) is None:
         return None
     until = time.monotonic() + patience
-    while not _is_taken(descriptor):
+    while not _try_lock(descriptor):
         if time.monotonic() > until:
             os.close(descriptor)
             return None
@@ -351,7 +350,7 @@ def _open(path: Path | None) -> int | None:
         return None  # writing there would also fail, and report that
 
 
-def _is_taken(descriptor: int) -> bool:
+def _try_lock(descriptor: int) -> bool:
     """Lock an open file, unless another process or thread has; return whether it is locked now."""
     if sys.platform != "win32":
         try:

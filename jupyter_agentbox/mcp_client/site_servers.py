@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Final
 
 from jupyter_agentbox.core.site_policy import SitePolicy
 from jupyter_agentbox.core.tools import ConfigurationProblem
@@ -20,7 +21,7 @@ from .configuration_files import ConfigurationFiles
 from .registration import without_look_alikes
 
 #: File name of a site's servers, in a system-wide configuration directory.
-FILE_NAME = "agentbox_mcp.json"
+FILE_NAME: Final = "agentbox_mcp.json"
 
 
 class SiteServers:

@@ -40,7 +40,7 @@ def repair_tool_list(result: dict[str, Any], version: str, log: Callable[[str], 
     except (ValueError, KeyError):
         return result
     if len(tools) > MOST_TOOLS:
-        log(f"{len(tools)} tools are listed: only the first {MOST_TOOLS} are taken")
+        log(f"{len(tools)} tools are listed: only the first {MOST_TOOLS} are used")
     if _is_right(result, tools, version):
         return {**result, "tools": tools[:MOST_TOOLS]}
     repaired: dict[str, Any] = {}

@@ -121,10 +121,10 @@ class HttpTransport:
             self.wants_sign_in = ""
             return ""
         if isinstance(self._auth, HelperHeaders):
-            return "it does not take the headers that its `headersHelper` printed"
+            return "it does not accept the headers that its `headersHelper` printed"
         if self._auth is None:
             is_refused = self._server.has_authorization
-            return "it does not take the `Authorization` of `headers` in mcp.json" if is_refused else _SET_HEADERS
+            return "it does not accept the `Authorization` of `headers` in mcp.json" if is_refused else _SET_HEADERS
         if scope is not None:
             rights = f" ({scope[:_LONGEST_SCOPE]})" if scope else ""
             self.wants_sign_in = (

@@ -12,13 +12,14 @@ from .secret_names import is_secret
 #: How to set a variable, for messages.
 TO_SET: Final = "set it for the Jupyter server and restart that"
 
-_VARIABLE: Final = re.compile(r"\$\{([^{}]*)\}")
-_REFERENCE: Final = re.compile(r"(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-(.*))?", re.DOTALL)
+#: A reference to a variable; below, what is within its braces.
+REFERENCE: Final = re.compile(r"\$\{([^{}]*)\}")
+_INNER: Final = re.compile(r"(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-(.*))?", re.DOTALL)
 
 
 def names_in(text: str) -> frozenset[str]:
     """Return the names of all variables in a text."""
-    found = (_REFERENCE.fullmatch(inner) for inner in _VARIABLE.findall(text))
+    found = (_INNER.fullmatch(inner) for inner in REFERENCE.findall(text))
     return frozenset(reference[1] for reference in found if reference is not None)
 
 
@@ -55,7 +56,7 @@ class Expander:
         UnsetVariableError
             If one has neither value nor default, or an unknown prefix.
         """
-        return _VARIABLE.sub(self._value, text)
+        return REFERENCE.sub(self._value, text)
 
     def expand_url(self, text: str) -> str:
         """Return a URL with all variables replaced. Values of others stay in the part of the URL where they are.
@@ -65,10 +66,10 @@ class Expander:
         UnsetVariableError
             As for `expand`, or if such a value is ``.`` or ``..``, which no escaping keeps from being a path.
         """
-        return _VARIABLE.sub(self._value_in_url, text)
+        return REFERENCE.sub(self._value_in_url, text)
 
     def _value_in_url(self, found: re.Match[str]) -> str:
-        value, name = self._value(found), _REFERENCE.fullmatch(found[1])
+        value, name = self._value(found), _INNER.fullmatch(found[1])
         if name is None or name[1] not in self._of_others:
             return value
         if value in (".", ".."):
@@ -76,7 +77,7 @@ class Expander:
         return quote(value, safe="")
 
     def _value(self, found: re.Match[str]) -> str:
-        reference = _REFERENCE.fullmatch(found[1])
+        reference = _INNER.fullmatch(found[1])
         if reference is None:
             raise UnsetVariableError(f"`{found[0]}` is not supported: use an environment variable, `${{NAME}}`")
         name, default = reference.groups()

@@ -27,13 +27,11 @@ from .logs import read_log_message
 from .sent_requests import RequestFailure, SentRequest, current
 from .tool_lists import repair_tool_list
 
-#: Server-to-client requests that are not supported, with their names in messages.
-_NOT_OFFERED: Final = {
-    "sampling/createMessage": "sampling, a language model's answer",
-    "roots/list": "roots, the directories to work in",
+#: Requests of servers, besides elicitation, none of which is supported: what they ask for, in messages.
+UNSUPPORTED: Final = {
+    "sampling/createMessage": "an answer of a language model (sampling)",
+    "roots/list": "directories to work in (roots)",
 }
-
-
 #: How many content blocks are parsed at once. If a result has more, the session parses them in steps, not the SDK.
 BLOCKS_AT_ONCE: Final = 500
 
@@ -80,7 +78,7 @@ class Wire:
             return None
         if isinstance(message, JSONRPCNotification) and message.method == "notifications/progress":
             self._note_review(message.params or {})
-        if isinstance(message, JSONRPCRequest) and (what := _NOT_OFFERED.get(message.method)) is not None:
+        if isinstance(message, JSONRPCRequest) and (what := UNSUPPORTED.get(message.method)) is not None:
             self.asked_in_vain = what
             self._pass_on(
                 LogMessage(level="warning", logger="", text=f"the server asked for {what}, which is not supported")

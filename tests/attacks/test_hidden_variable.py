@@ -33,7 +33,7 @@ def attack(path: Path) -> list[str]:
         name
         for name, evil in VARIABLES.items()
         if (after := {"command": "shop", "env": {**before["env"], name: evil}})  # type: ignore[dict-item]
-        and project_servers.trust_key(path, "shop", after) == project_servers.trust_key(path, "shop", before)  # type: ignore[arg-type]
+        and project_servers.entry_key(path, "shop", after) == project_servers.entry_key(path, "shop", before)  # type: ignore[arg-type]
         and evil not in str(registration.masked(after))  # type: ignore[arg-type]
     ]
 

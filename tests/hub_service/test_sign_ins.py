@@ -471,5 +471,5 @@ async def test_a_program_of_the_administrator_can_give_each_user_a_token(remote:
         assert await whoami(service, "ada") == "you are ada"
         async with service.tools_of("bob", SERVER) as tools:
             refused = await tools.call_tool(ToolCall(server=SERVER, tool="whoami", arguments={}))
-    assert "it does not take the headers that its `headersHelper` printed" in refused.text
+    assert "it does not accept the headers that its `headersHelper` printed" in refused.text
     assert "token-of" not in refused.text

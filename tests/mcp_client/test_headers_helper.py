@@ -105,7 +105,7 @@ async def test_it_is_run_again_when_the_server_refuses_its_token_and_the_call_ru
 
         remote.valid.clear()  # from now on nothing helps, and nothing is sent for ever
         remote.bearers.clear()
-        with pytest.raises(ToolServerError, match="it does not take the headers that its `headersHelper` printed"):
+        with pytest.raises(ToolServerError, match="it does not accept the headers that its `headersHelper` printed"):
             await servers.call_tool(CALL)
         assert set(remote.bearers) == {"Bearer token-2"}
         assert len(remote.bearers) < 5

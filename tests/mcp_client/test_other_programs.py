@@ -123,6 +123,12 @@ def test_a_secret_in_an_address_is_refused_and_not_repeated(project: Path, home:
     assert "`${NAME}`" in found.refused
 
 
+def test_an_address_whose_secret_is_a_reference_is_translated(project: Path, home: Path) -> None:
+    entry = {"url": "https://x.example/?api_key=${env:SHOP_KEY}"}
+    found = only(home / ".cursor" / "mcp.json", entry, project=project, home=home)
+    assert found.configuration == {"url": "https://x.example/?api_key=${SHOP_KEY}"}
+
+
 def test_claude_code_keeps_servers_for_one_project(project: Path, home: Path) -> None:
     value = {
         "mcpServers": {"mine": {"command": "x"}},

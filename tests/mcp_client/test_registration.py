@@ -130,7 +130,7 @@ def test_no_variable_is_hidden_whose_value_is_run_or_obeyed() -> None:
         ),
         (
             {"url": "https://a.example/mcp", "headersHelper": "auth --token abcdefgh"},
-            "https://a.example/mcp with headers from `auth --token ***`",
+            "https://a.example/mcp, with headers from: auth --token ***",
         ),
         ({"url": ""}, ""),
     ],

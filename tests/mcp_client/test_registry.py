@@ -29,6 +29,15 @@ def test_what_was_not_edited_has_its_secrets_again() -> None:
     assert REGISTRY.restored(shown, GIVEN) == GIVEN
 
 
+@pytest.mark.parametrize("key", ["oauth", "auth"])
+def test_a_client_secret_that_was_not_edited_is_the_same_again(key: str) -> None:
+    given: Any = {"url": "https://example.org/mcp", key: {"clientId": "jupyter", "clientSecret": "s3cr3t-3"}}
+    shown = REGISTRY.shown(given)
+
+    assert "s3cr3t" not in str(shown)
+    assert REGISTRY.restored(shown, given) == given
+
+
 def test_an_edited_value_is_as_it_was_edited() -> None:
     shown: Any = REGISTRY.shown(GIVEN)
     edited = {**shown, "command": "other", "env": {**shown["env"], "MODE": "slow", "API_KEY": "${MY_KEY}"}}
@@ -47,6 +56,7 @@ def test_an_edited_value_is_as_it_was_edited() -> None:
         {"env": {"API_KEY": "*** and more"}},
         {"url": "https://elsewhere.example.org/mcp?token=***"},
         {"headers": {"Authorization": "***"}},
+        {"oauth": {"clientSecret": "***"}},
     ],
 )
 def test_a_hidden_value_goes_nowhere_else(edit: Any) -> None:

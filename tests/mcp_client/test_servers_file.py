@@ -181,6 +181,7 @@ def test_a_link_stays_a_link_and_rights_stay_and_a_new_file_is_for_its_user_alon
         {"url": "https://x.example/", "headers": {"Authorization": "Bearer s3cret"}},
         {"url": "https://ada:s3cret@x.example/"},
         {"url": "https://x.example/?api_key=s3cret"},
+        {"url": "https://x.example/?api_key=s3cret&user=${USER}"},
         {"url": "https://x.example/", "headersHelper": "login --password s3cret"},
     ],
 )
