@@ -67,7 +67,18 @@ export function Keys({ oldest, trans }: IKeysProps): JSX.Element {
         ['A', trans.__('allows the call once')],
         ['E', trans.__('edits the arguments')],
         ['R', trans.__('asks for a reason, and rejects')],
-        ['J, K', trans.__('go to the next request, or the previous one')],
+        [
+          'J, K',
+          trans.__(
+            'go to the next request, or the previous one; tables of requests, and the form that rejects all, are among them'
+          )
+        ],
+        [
+          trans.__('Shift+Tab'),
+          trans.__(
+            'on the first card in the panel: goes to the button that rejects all shown requests, if there is one'
+          )
+        ],
         [
           'T',
           trans.__(

@@ -81,6 +81,7 @@ export function BatchTable(props: IBatchTableProps): JSX.Element {
       ref={root}
       className="jp-mod-waiting jp-AgentBox-batch"
       isGuarded={pending.length > 0}
+      data-status={pending.length > 0 ? 'pending' : undefined}
       data-risk={describeRisk(first, trans).risk}
       aria-label={trans._n(
         '%1 approval request of %2',

@@ -134,6 +134,7 @@ function Form(props: IFormProps): JSX.Element {
     <GuardedCard
       className="jp-mod-waiting jp-AgentBox-rejectAll"
       isGuarded={true}
+      data-status="pending"
       aria-labelledby={titleId}
     >
       <div id={titleId} className="jp-AgentBox-name">

@@ -144,16 +144,16 @@ const STEPS: Partial<Record<string, 1 | -1>> = { J: 1, K: -1 };
 /** The containers in which one goes from card to card. */
 const PLACES = '.jp-AgentBox-panel, .jp-Notebook, .jp-CodeConsole';
 
-/** Move the focus to the next pending card in the same container, or to the previous one. */
+/** What waits for a person: a card of a request, a table of requests, a form that rejects many. */
+const WAITING = ".jp-AgentBox-card[data-status='pending']";
+
+/** Move the focus to the next card that waits in the same container, or to the previous one. */
 function step(card: HTMLElement | null, by: 1 | -1): void {
   const place = card?.closest(PLACES) ?? document.body;
-  const cards = [
-    ...place.querySelectorAll<HTMLElement>(
-      ".jp-AgentBox-card[data-status='pending']"
-    )
-  ];
+  const cards = [...place.querySelectorAll<HTMLElement>(WAITING)];
   const at = card ? cards.indexOf(card) : -1;
-  const next = cards[(at + by + cards.length) % cards.length];
+  const start = at < 0 && by < 0 ? 0 : at; // from a card that is none of them, backward leads to the last one
+  const next = cards[(start + by + cards.length) % cards.length];
   if (next && next !== card) {
     next.focus();
     next.scrollIntoView({ block: 'nearest' });

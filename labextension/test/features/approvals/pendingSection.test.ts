@@ -5,6 +5,7 @@ import { PendingSection } from '../../../src/features/approvals/PendingSection';
 import { ApprovalModel } from '../../../src/model/approvals';
 import type { ICardContext } from '../../../src/ui/context';
 import { approval, language, origins, source } from '../../examples';
+import { byPerson } from '../../person';
 
 let idle: typeof window.requestIdleCallback;
 
@@ -116,5 +117,46 @@ test('a request to which somebody is led is shown, whatever the filter', async (
   expect(shown(section)).toBe(1);
   expect((await section.find('a4'))?.dataset['requestId']).toBe('a4');
   expect(shown(section)).toBe(6);
+  section.dispose();
+});
+
+test('J and K also lead to a table, and to the form that rejects all', async () => {
+  Element.prototype.scrollIntoView = jest.fn(); // jsdom has no layout
+  const { section, model } = pendingSection();
+  Widget.attach(section, document.body);
+  const { call } = approval();
+  const tools = ['a', 'a', 'b', 'c', 'd', 'e'];
+  model.remember(
+    tools.map((tool, index) =>
+      approval({ id: `a${index}`, call: { ...call, tool } })
+    )
+  );
+  await section.rendered();
+  byPerson(
+    screen.getByRole('button', { name: 'Reject all shown (6)…' }),
+    new MouseEvent('click', { bubbles: true })
+  );
+  const form = screen.getByRole('group', { name: 'Reject 6 requests' });
+  const table = await section.findTable('a0');
+  const card = await section.find('a2');
+  const last = await section.find('a5');
+  byPerson(document.body, new MouseEvent('pointerdown', { bubbles: true }));
+  act(() => {
+    card?.focus();
+  });
+  const press = (key: string): Element | null => {
+    const init = { key, bubbles: true, cancelable: true };
+    byPerson(
+      document.activeElement as Element,
+      new KeyboardEvent('keydown', init)
+    );
+    return document.activeElement;
+  };
+  expect(press('k')).toBe(table);
+  expect(press('k')).toBe(form);
+  expect(press('k')).toBe(last);
+  expect(press('j')).toBe(form);
+  expect(press('j')).toBe(table);
+  expect(press('j')).toBe(card);
   section.dispose();
 });
