@@ -172,7 +172,6 @@ export interface IServersModel {
   callTool(server: string, tool: string, values: IJsonObject): Promise<string>;
   /** The outcome of such a call. */
   getCallEnd(server: string, id: string): Promise<ICallEnd>;
-  withdrawCall(server: string, id: string): Promise<void>;
   /** A preview of what adding a server would write. */
   previewServer(name: string, configuration: IJsonObject): Promise<IAddition>;
   /** Add a server to the file as shown, and start it. */

@@ -100,8 +100,6 @@ export interface IAgentBoxClient {
   ): Promise<IApproval>;
   /** The outcome of such a call. */
   getCallEnd(server: string, id: string): Promise<ICallEnd>;
-  /** Withdraw or cancel such a call. */
-  withdrawCall(server: string, id: string): Promise<void>;
   /** A preview of adding a server. */
   previewServer(name: string, configuration: IJsonObject): Promise<IAddition>;
   /** Add a server to the configuration file as previewed. */
@@ -328,10 +326,6 @@ export class AgentBoxClient implements IAgentBoxClient {
   async getCallEnd(server: string, id: string): Promise<ICallEnd> {
     const answer = await this._connection.request('GET', callPath(server, id));
     return answer as unknown as ICallEnd;
-  }
-
-  async withdrawCall(server: string, id: string): Promise<void> {
-    await this._connection.request('DELETE', callPath(server, id));
   }
 
   async previewServer(

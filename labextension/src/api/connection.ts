@@ -15,7 +15,7 @@ const NOISE = 2000;
 export class RestConnection {
   constructor(private readonly _settings: ServerConnection.ISettings) {}
 
-  /** The server's connection settings. */
+  /** The server's base URL. */
   get baseUrl(): string {
     return this._settings.baseUrl;
   }

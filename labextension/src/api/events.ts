@@ -48,7 +48,7 @@ export class EventRouter implements IEventRouter, IDisposable {
       try {
         callback(event);
       } catch (error) {
-        console.error(`An event of ${event.schema_id} was not taken.`, error);
+        console.error(`An event of ${event.schema_id} was not handled.`, error);
       }
     }
   }

@@ -40,7 +40,7 @@ export function watchWidgets<T>(
 }
 
 /** Call back with the session of each notebook and console. */
-export function watchSessions(
+function watchSessions(
   { notebooks, consoles }: ISessionTrackers,
   callback: (context: ISessionContext) => void
 ): IDisposable {

@@ -35,7 +35,6 @@ export class ServersModel implements IServersModel {
       | 'callTool'
       | 'lookAtTools'
       | 'getCallEnd'
-      | 'withdrawCall'
       | 'previewServer'
       | 'addServer'
       | 'listOtherServers'
@@ -97,10 +96,6 @@ export class ServersModel implements IServersModel {
 
   getCallEnd(server: string, id: string): Promise<ICallEnd> {
     return this._source.getCallEnd(server, id);
-  }
-
-  withdrawCall(server: string, id: string): Promise<void> {
-    return this._source.withdrawCall(server, id);
   }
 
   previewServer(name: string, configuration: IJsonObject): Promise<IAddition> {

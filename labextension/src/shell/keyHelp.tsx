@@ -82,7 +82,7 @@ export function Keys({ oldest, trans }: IKeysProps): JSX.Element {
         [
           'T',
           trans.__(
-            'of a cell with many calls: goes to the table in which all that wait can be decided together'
+            'on a card of a cell with many calls: goes to the table in which all that wait can be decided together'
           )
         ],
         ['?', trans.__('shows the keys that do something now')]
@@ -96,7 +96,7 @@ export function Keys({ oldest, trans }: IKeysProps): JSX.Element {
           trans.__('Shift with Up or Down'),
           trans.__('selects rows on the way')
         ],
-        [trans.__('Space'), trans.__('selects the row, or takes it out')],
+        [trans.__('Space'), trans.__('selects the row, or deselects it')],
         [
           trans.__('Ctrl+A or Cmd+A'),
           trans.__('selects all rows that can be selected')
@@ -111,7 +111,7 @@ export function Keys({ oldest, trans }: IKeysProps): JSX.Element {
         [
           trans.__('Enter'),
           trans.__(
-            'in the field for the reason: rejects; Shift+Enter begins a line'
+            'in the field for the reason: rejects; Shift+Enter begins a new line'
           )
         ],
         [

@@ -25,7 +25,6 @@ class Server {
   readonly callTool = jest.fn(() => Promise.reject(new Error('none')));
   readonly lookAtTools = jest.fn(() => Promise.resolve());
   readonly getCallEnd = jest.fn(() => Promise.reject(new Error('none')));
-  readonly withdrawCall = jest.fn(() => Promise.resolve());
   readonly previewServer = jest.fn(() => Promise.reject(new Error('none')));
   readonly addServer = jest.fn(() => Promise.resolve());
   readonly listOtherServers = jest.fn(() => Promise.resolve([]));

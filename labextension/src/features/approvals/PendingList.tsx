@@ -22,6 +22,7 @@ import { FEW } from './pendingFilter';
 import type { PendingFilter } from './pendingFilter';
 import { ALL, RejectAll } from './RejectAll';
 import { useFilledIn } from './useFilledIn';
+import { grouped } from './grouped';
 
 /** The number of entries that are rendered at first; a thousand cards at once would block the page. */
 const MAX_SHOWN = 50;
@@ -277,7 +278,9 @@ function useGroups(approvals: readonly IApproval[]): Groups {
   const kept = approvals.filter(
     ({ id, status }) => status === 'pending' || batches.current.has(id)
   );
-  const groups = [...byNotebook(kept)].map(([path, of]) => {
+  // The notebook with the oldest request comes first.
+  const byNotebook = grouped(kept, ({ call }) => call.notebook_path ?? '');
+  const groups = [...byNotebook].map(([path, of]) => {
     const wasBatch = (key: string): boolean => batches.current.has(path + key);
     return [path, itemsOf(of, wasBatch, isAlone)] as const;
   });
@@ -417,21 +420,4 @@ function useFocusInList(section: React.RefObject<HTMLElement>): void {
       next?.focus({ preventScroll: true });
     }
   });
-}
-
-/** Requests by notebook; the notebook with the oldest request comes first. */
-export function byNotebook(
-  approvals: readonly IApproval[]
-): Map<string, IApproval[]> {
-  const groups = new Map<string, IApproval[]>();
-  for (const approval of approvals) {
-    const path = approval.call.notebook_path ?? '';
-    const group = groups.get(path);
-    if (group) {
-      group.push(approval);
-    } else {
-      groups.set(path, [approval]);
-    }
-  }
-  return groups;
 }

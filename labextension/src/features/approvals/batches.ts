@@ -9,6 +9,7 @@ import { codeOf } from '../../ui/code/findings';
 import { isShort, shortValue } from '../../ui/text/signature';
 import type { ISignature } from '../../ui/text/signature';
 import { label } from '../../ui/text/visibleText';
+import { grouped } from './grouped';
 
 /** The maximum number of arguments in columns; if there are more, each row is one line. */
 const MAX_COLUMNS = 4;
@@ -42,7 +43,7 @@ export interface ITableLayout {
 }
 
 /** What the requests in a table have in common: everything that its header says about them. */
-export const toolKey = once(({ call, tool }) =>
+const toolKey = once(({ call, tool }) =>
   JSON.stringify([
     call.server,
     call.tool,
@@ -73,16 +74,10 @@ export function itemsOf(
   wasBatch: (key: string) => boolean,
   isAlone: (id: string) => boolean
 ): IPendingItem[] {
-  const tools = new Map<string, IApproval[]>();
-  for (const approval of approvals.filter(({ id }) => !isAlone(id))) {
-    const key = toolKey(approval);
-    const together = tools.get(key);
-    if (together) {
-      together.push(approval);
-    } else {
-      tools.set(key, [approval]);
-    }
-  }
+  const tools = grouped(
+    approvals.filter(({ id }) => !isAlone(id)),
+    toolKey
+  );
   const items: IPendingItem[] = [];
   const done = new Set<string>();
   for (const approval of approvals) {

@@ -3,22 +3,13 @@
  */
 import type { IApproval } from '../../api/protocol';
 import { cellKey } from './batches';
+import { grouped } from './grouped';
 
 /** Rows by the cell from which they come. */
 export function byCell(
   approvals: readonly IApproval[]
 ): [string, IApproval[]][] {
-  const cells = new Map<string, IApproval[]>();
-  for (const approval of approvals) {
-    const key = cellKey(approval.call);
-    const rows = cells.get(key);
-    if (rows) {
-      rows.push(approval);
-    } else {
-      cells.set(key, [approval]);
-    }
-  }
-  return [...cells];
+  return [...grouped(approvals, ({ call }) => cellKey(call))];
 }
 
 /** The entries below the table's header: rows, and headings of cells if the rows come from several. */

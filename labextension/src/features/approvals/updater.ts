@@ -22,7 +22,7 @@ const IDLE_INTERVAL = 10_000;
 /** Milliseconds between two polls of a server without the extension. */
 const ABSENT_INTERVAL = 300_000;
 
-/** Handles a failed poll. */
+/** What the connection is after a poll that failed. */
 const FAILURES: readonly Connection[] = ['unreachable', 'forbidden', 'failing'];
 
 /** Connects events, visibility and a poll to the model of all requests. */

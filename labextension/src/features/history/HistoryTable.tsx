@@ -12,6 +12,7 @@ import { useNameOf, useTrans } from '../../ui/context';
 import type { NameOf } from '../../ui/text/reviewers';
 import { label } from '../../ui/text/visibleText';
 import { localeOf } from '../../ui/text/language';
+import { describeSeconds } from '../../ui/text/duration';
 
 /** The number of characters of a call that its line shows; its card shows all of it. */
 const MAX_CALL = 400;
@@ -106,7 +107,9 @@ function Row({ record }: { record: IAuditRecord }): JSX.Element {
           {whoOf(record, nameOf, trans)}
         </td>
         <td role="cell" className="jp-AgentBox-historyNumber">
-          {record.seconds === null ? '' : spanOf(record.seconds, trans)}
+          {record.seconds === null
+            ? ''
+            : describeSeconds(record.seconds, trans)}
         </td>
         <td
           role="cell"
@@ -238,17 +241,4 @@ function approvedResult(
     default:
       return { text: trans.__('▶ Running'), mood: 'neutral' };
   }
-}
-
-function spanOf(seconds: number, trans: TranslationBundle): string {
-  if (seconds < 1) {
-    return trans.__('%1 ms', Math.round(seconds * 1000));
-  }
-  return seconds < 60
-    ? trans.__('%1 s', seconds.toFixed(1))
-    : trans.__(
-        '%1 min %2 s',
-        Math.floor(seconds / 60),
-        Math.floor(seconds % 60)
-      );
 }

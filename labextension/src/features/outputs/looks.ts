@@ -29,7 +29,7 @@ export function mayBeClass(name: string): boolean {
 }
 
 /** Whether a property of markup may have a value. */
-export function mayBeStyle(property: string, value: string): boolean {
+function mayBeStyle(property: string, value: string): boolean {
   return PROPERTIES.test(property) && mayBeValue(property, value);
 }
 

@@ -106,7 +106,7 @@ export function hardenErrors(): void {
 }
 
 /** Text, as markup. */
-export function escapeMarkup(text: unknown): string {
+function escapeMarkup(text: unknown): string {
   const node = document.createElement('span');
   node.textContent = String(text);
   return node.innerHTML;

@@ -10,12 +10,12 @@ import type { JsonValue } from '../../api/json';
 import type { Effect } from '../../api/rules';
 import type { IRulesModel } from '../../model/rules';
 import { useTrans } from '../../ui/context';
-import { label } from '../../ui/text/visibleText';
 import { DecisionButton } from '../../ui/guarded/DecisionButton';
 import { Guarded, GuardedCard } from '../../ui/guarded/GuardedCard';
 import { PersonButton } from '../../ui/guarded/PersonButton';
 import { useFirstFocus } from '../../ui/hooks/useFirstFocus';
 import { dryRunText, effectText } from './ruleWords';
+import { messageOf } from '../../ui/text/messages';
 
 const EFFECTS: readonly Effect[] = ['allow', 'ask', 'deny'];
 const LEVELS = ['', 'srt', 'landlock', 'bubblewrap-host-proc', 'bubblewrap'];
@@ -45,7 +45,7 @@ export function RuleEditor(props: IRuleEditorProps): JSX.Element {
     try {
       setSaid(await deed(ruleOf(fields, trans)));
     } catch (error) {
-      setSaid(label(error instanceof Error ? error.message : '', 500));
+      setSaid(messageOf(error));
     } finally {
       setBusy(false);
     }
@@ -280,7 +280,7 @@ function Choice<T extends string>(props: IChoiceProps<T>): JSX.Element {
 export function rulesOf(text: string): IJsonObject[] {
   const value = parse(text);
   if (!Array.isArray(value) || !value.every(isObject)) {
-    throw new Error('[…]');
+    throw new Error('not a list of JSON objects');
   }
   return value as IJsonObject[];
 }

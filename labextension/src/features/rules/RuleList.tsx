@@ -6,7 +6,6 @@ import React from 'react';
 import { RequestError } from '../../api/errors';
 import { stringify } from '../../api/json';
 import type { IJsonObject } from '../../api/json';
-import type { IConfigurationProblem } from '../../api/protocol';
 import type { IEffectiveRule, IPolicy } from '../../api/rules';
 import type { IRulesModel } from '../../model/rules';
 import { useTrans } from '../../ui/context';
@@ -19,6 +18,8 @@ import { Guarded, GuardedCard } from '../../ui/guarded/GuardedCard';
 import { PersonButton } from '../../ui/guarded/PersonButton';
 import { RuleEditor, rulesOf } from './RuleEditor';
 import { effectText, hubPolicyText, lockedTexts, ruleText } from './ruleWords';
+import { FileProblem } from '../../ui/components/FileProblem';
+import { messageOf } from '../../ui/text/messages';
 
 export interface IRuleListProps {
   rules: IRulesModel;
@@ -90,7 +91,7 @@ export function RuleList({ rules }: IRuleListProps): JSX.Element {
     try {
       await save(policy.rules.filter((_, place) => place !== index));
     } catch (error) {
-      setFailure(label(error instanceof Error ? error.message : '', 500));
+      setFailure(messageOf(error));
     } finally {
       setRemoving(false);
     }
@@ -105,7 +106,7 @@ export function RuleList({ rules }: IRuleListProps): JSX.Element {
       aria-label={trans.__('Rules')}
     >
       {policy.problems.map((problem, index) => (
-        <Problem key={index} problem={problem} />
+        <FileProblem key={index} problem={problem} />
       ))}
       <Locked policy={policy} />
       {failure ? <p className="jp-AgentBox-error">{failure}</p> : null}
@@ -271,7 +272,7 @@ function JsonEditor(props: IJsonEditorProps): JSX.Element {
     try {
       await props.onSave(rules, opened.revision);
     } catch (error) {
-      setSaid(label(error instanceof Error ? error.message : '', 500));
+      setSaid(messageOf(error));
     }
   };
   return (
@@ -324,24 +325,4 @@ function linesOf(rules: readonly IJsonObject[]): string {
   return rules.length === 0
     ? '[]'
     : `[\n${rules.map(rule => `  ${stringify(rule)}`).join(',\n')}\n]`;
-}
-
-function Problem({ problem }: { problem: IConfigurationProblem }): JSX.Element {
-  const trans = useTrans();
-  const { path, message, line, column } = problem;
-  return (
-    <div className="jp-AgentBox-problem" role="note">
-      <span className="jp-AgentBox-name">
-        {line === null
-          ? label(path, 200)
-          : trans.__(
-              '%1, line %2, column %3',
-              label(path, 200),
-              line,
-              column ?? 1
-            )}
-      </span>
-      <p>{label(message, 500)}</p>
-    </div>
-  );
 }

@@ -40,7 +40,7 @@ export function hubPolicyText(
   }
   const hub = label(found.hub, 80);
   return found.version === null
-    ? trans.__('Everything is denied until the policy of %1 comes.', hub)
+    ? trans.__('Everything is denied until the policy of %1 arrives.', hub)
     : trans.__('The policy of %1, version %2.', hub, found.version);
 }
 

@@ -17,6 +17,7 @@ import { useKeptFocus } from '../../ui/hooks/useKeptFocus';
 import { label, visible } from '../../ui/text/visibleText';
 import { entryOf, filledForm, formOf, serversIn } from './newServer';
 import type { INewServer, NamedEntry } from './newServer';
+import { messageOf } from '../../ui/text/messages';
 
 export interface IAddServerProps {
   start: INewServer;
@@ -161,13 +162,12 @@ function severalText(
 
 /** Why a form is not a valid entry, or an entry cannot be added. */
 function describe(error: unknown, trans: TranslationBundle): string {
-  const text = error instanceof Error ? error.message : '';
   if (!(error instanceof SyntaxError)) {
-    return label(text, 500);
+    return messageOf(error);
   }
-  return text === ''
+  return error.message === ''
     ? trans.__('The entry is not a JSON object.')
-    : trans.__('This cannot be read: %1', label(text, 200));
+    : trans.__('This cannot be read: %1', messageOf(error, 200));
 }
 
 function Preview({ addition }: { addition: IAddition }): JSX.Element {

@@ -4,7 +4,6 @@
 import React from 'react';
 
 import type { IServersModel } from '../../internalTokens';
-import { VisibleText } from '../../ui/components/VisibleText';
 import { useTrans } from '../../ui/context';
 import { PersonButton } from '../../ui/guarded/PersonButton';
 import type { IPersonButtonProps } from '../../ui/guarded/PersonButton';
@@ -13,6 +12,7 @@ import { AddServer } from './AddServer';
 import { EMPTY } from './newServer';
 import type { INewServer } from './newServer';
 import { OtherServers } from './OtherServers';
+import { visible } from '../../ui/text/visibleText';
 
 export interface IConfigurationProps {
   servers: IServersModel;
@@ -106,8 +106,7 @@ function Place(props: IPlaceProps): JSX.Element {
       </div>
       {file && (!openDocument || document === null) ? (
         <p className="jp-AgentBox-serverFacts">
-          {trans.__('Your servers are configured in')}{' '}
-          <VisibleText text={file.path} />
+          {trans.__('Your servers are configured in %1.', visible(file.path))}
         </p>
       ) : null}
     </>

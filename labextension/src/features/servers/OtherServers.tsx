@@ -13,6 +13,7 @@ import { useFirstFocus } from '../../ui/hooks/useFirstFocus';
 import { label, tail } from '../../ui/text/visibleText';
 import { formOf } from './newServer';
 import type { INewServer } from './newServer';
+import { messageOf } from '../../ui/text/messages';
 
 export interface IOtherServersProps {
   servers: Pick<IServersModel, 'listOtherServers'>;
@@ -29,7 +30,7 @@ export function OtherServers(props: IOtherServersProps): JSX.Element {
   useFirstFocus(root, true);
   React.useEffect(() => {
     servers.listOtherServers().then(setFound, (error: unknown) => {
-      setFailure(label(error instanceof Error ? error.message : '', 500));
+      setFailure(messageOf(error));
     });
   }, [servers]);
   return (

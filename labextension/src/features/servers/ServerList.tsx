@@ -4,13 +4,13 @@
 import React from 'react';
 
 import { useTrans } from '../../ui/context';
-import type { IConfigurationProblem, IServerList } from '../../api/protocol';
+import type { IServerList } from '../../api/protocol';
 import type { IServersModel } from '../../internalTokens';
-import { label } from '../../ui/text/visibleText';
 import { useSignal } from '../../ui/hooks/useSignal';
 import { Configuration } from './Configuration';
 import { Server } from './Server';
 import type { ITrying } from './TryTool';
+import { FileProblem } from '../../ui/components/FileProblem';
 
 export interface IServerListProps {
   servers: IServersModel;
@@ -31,7 +31,7 @@ export function ServerList(props: IServerListProps): JSX.Element {
       aria-label={trans.__('MCP servers')}
     >
       {list?.problems.map((problem, index) => (
-        <Problem key={index} problem={problem} />
+        <FileProblem key={index} problem={problem} />
       ))}
       {list && isEmpty(list) ? <Empty /> : null}
       <ul role="list">
@@ -48,25 +48,6 @@ export function ServerList(props: IServerListProps): JSX.Element {
 
 function isEmpty(list: IServerList): boolean {
   return list.servers.length === 0 && list.problems.length === 0;
-}
-
-interface IProblemProps {
-  problem: IConfigurationProblem;
-}
-
-function Problem({ problem }: IProblemProps): JSX.Element {
-  const trans = useTrans();
-  const { path, message, line, column } = problem;
-  const place =
-    line === null
-      ? label(path, 200)
-      : trans.__('%1, line %2, column %3', label(path, 200), line, column ?? 1);
-  return (
-    <div className="jp-AgentBox-problem" role="note">
-      <span className="jp-AgentBox-name">{place}</span>
-      <p>{label(message, 500)}</p>
-    </div>
-  );
 }
 
 function Empty(): JSX.Element {

@@ -19,6 +19,7 @@ import { claimedRisk } from '../../ui/text/risk';
 import { label } from '../../ui/text/visibleText';
 import { TryTool } from './TryTool';
 import type { ITrying } from './TryTool';
+import { messageOf } from '../../ui/text/messages';
 
 /** The number of characters of the first sentence that are shown. */
 const MAX_SENTENCE = 200;
@@ -85,7 +86,7 @@ function Whole(props: IToolProps): JSX.Element | null {
   const [failure, setFailure] = React.useState('');
   React.useEffect(() => {
     servers.getTool(server.name, tool.name).then(setWhole, (error: unknown) => {
-      setFailure(label(error instanceof Error ? error.message : '', 300));
+      setFailure(messageOf(error, 300));
     });
   }, [servers, server.name, tool.name]);
   if (failure) {

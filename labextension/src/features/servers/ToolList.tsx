@@ -10,6 +10,7 @@ import { useTrans } from '../../ui/context';
 import { label } from '../../ui/text/visibleText';
 import { Tool } from './Tool';
 import type { ITrying } from './TryTool';
+import { messageOf } from '../../ui/text/messages';
 
 /** The number of tools that are shown at first, and added at a time. */
 const STEP = 50;
@@ -84,10 +85,10 @@ function OpenList(props: IToolListProps): JSX.Element {
       {left > 0 ? (
         <LinkButton
           label={trans._n(
-            'Show %2 more of %1 more tool',
-            'Show %2 more of %1 more tools',
-            left,
-            Math.min(left, STEP)
+            'Show %1 more (%2 in total)',
+            'Show %1 more (%2 in total)',
+            Math.min(left, STEP),
+            found.length
           )}
           onClick={() => {
             setMost(most + STEP);
@@ -120,7 +121,7 @@ function useTools(
       },
       (error: unknown) => {
         if (isWanted) {
-          setFailure(label(error instanceof Error ? error.message : '', 300));
+          setFailure(messageOf(error, 300));
         }
       }
     );

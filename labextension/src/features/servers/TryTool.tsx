@@ -16,6 +16,7 @@ import type { IDraft } from '../../ui/form/draft';
 import { FormFields } from '../../ui/form/FormFields';
 import { PersonButton } from '../../ui/guarded/PersonButton';
 import { label } from '../../ui/text/visibleText';
+import { messageOf } from '../../ui/text/messages';
 
 /** The elements in which a person types or chooses an argument. */
 const FIELD = 'input, select, textarea';
@@ -57,10 +58,9 @@ export function TryTool(props: ITryToolProps): JSX.Element {
     servers
       .callTool(server, tool.name, read.values)
       .then(setId, (reason: unknown) => {
-        const text = reason instanceof Error ? reason.message : '';
         const parameter =
           reason instanceof RequestError ? reason.parameter : null;
-        setError({ message: label(text, 500), parameter });
+        setError({ message: messageOf(reason), parameter });
       })
       .finally(() => {
         setBusy(false);

@@ -44,7 +44,7 @@ export function ThreadList(props: IThreadListProps): JSX.Element {
           <h4>{trans.__('Archived')}</h4>
           {archived.length === 0 ? (
             <p className="jp-AgentBox-empty">
-              {trans.__('No thread is archived.')}
+              {trans.__('No threads are archived.')}
             </p>
           ) : null}
           <Rows {...props} list={archived} />

@@ -14,6 +14,7 @@ import { ITEM_MIME_TYPE, readItem } from '../../api/threads';
 import type { ITurn } from '../../api/threads';
 import type { ICodeInserter } from '../../internalTokens';
 import { label } from '../../ui/text/visibleText';
+import { messageOf } from '../../ui/text/messages';
 
 /** The part of a notebook's shared model that is used here. */
 type SharedNotebook = Pick<INotebookModel['sharedModel'], 'insertCells'>;
@@ -147,7 +148,7 @@ export function describeFailure(
   error: unknown,
   trans: TranslationBundle
 ): string {
-  const why = label(error instanceof Error ? error.message : '', 300);
+  const why = messageOf(error, 300);
   return trans.__('No cells were inserted. %1', why);
 }
 

@@ -21,7 +21,7 @@ import { isAgentCell } from './agentCells';
 
 type Outputs = ICodeCellModel['outputs'];
 
-/** Whether the kernel has finished everything that it was asked. */
+/** The states of a kernel that no longer does what it was asked. */
 const ENDS: readonly string[] = ['restarting', 'autorestarting', 'dead'];
 
 /** The part of a notebook that is used here. */
@@ -152,7 +152,7 @@ function itemsOf(outputs: Outputs): IItemOutput[] {
 }
 
 /** Whether, according to a turn's items, only the model is being waited for. */
-export function isThinking(items: readonly IItemOutput[]): boolean {
+function isThinking(items: readonly IItemOutput[]): boolean {
   const last = items[items.length - 1]?.item;
   const isAnswered =
     last?.type === 'agent_message' && last.phase === 'final_answer';

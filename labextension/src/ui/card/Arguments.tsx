@@ -116,7 +116,7 @@ function propertyOf(
 }
 
 /** Whether any name or text in the value contains an invisible character. */
-export function hasHiddenText(value: JsonValue): boolean {
+function hasHiddenText(value: JsonValue): boolean {
   if (typeof value === 'string') {
     return hasHidden(value);
   }

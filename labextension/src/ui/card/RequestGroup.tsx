@@ -280,7 +280,7 @@ function Line({ id, approval, fallback }: ILineProps): JSX.Element {
 }
 
 /** The number of calls and their outcomes: “60 calls, 58 allowed, 2 rejected”. */
-export function describeGroup(
+function describeGroup(
   known: readonly (IApproval | null)[],
   trans: TranslationBundle
 ): string {

@@ -12,6 +12,7 @@ import type { NameOf } from '../text/reviewers';
 import { decidedBy } from '../text/summary';
 import type { PersonalAnswer } from '../../internalTokens';
 import { label } from '../text/visibleText';
+import { messageOf } from '../text/messages';
 
 /** The server's objection to edited arguments. */
 export interface IArgumentError {
@@ -181,7 +182,7 @@ export function explain(
       'The server refused your answer. If your login has ended, log in again in another tab and try again here: what you typed is kept. Otherwise you are not allowed to decide this request.'
     );
   }
-  const why = label(error instanceof Error ? error.message : '', 300);
+  const why = messageOf(error, 300);
   if (error instanceof RequestError && error.status === 404) {
     return trans.__('This request is no longer on the server.');
   }

@@ -7,6 +7,7 @@ import { Lettered, useLetter } from './cardKeys';
 import { CardGuard } from './GuardedCard';
 import { GUARD_TIME } from './guardTime';
 import { PointerWatch } from './pointerWatch';
+import { useFirstFocus } from '../hooks/useFirstFocus';
 
 export { GUARD_TIME } from './guardTime';
 
@@ -37,7 +38,7 @@ export function DecisionButton(props: IDecisionButtonProps): JSX.Element {
   const isExposed = exposure === 'exposed';
   const { isArmed, round, arm } = useArming(ref, isExposed);
   const isReady = isArmed && isExposed && !props.isBusy;
-  useInitialFocus(ref, props.isFocused ?? false);
+  useFirstFocus(ref, props.isFocused ?? false);
 
   const press = (): void => {
     if (!isReady) {
@@ -135,18 +136,6 @@ function useArming(
   }, [arm, ref, isExposed]);
 
   return { isArmed, round, arm };
-}
-
-function useInitialFocus(
-  ref: React.RefObject<HTMLElement>,
-  isFocused: boolean
-): void {
-  const isWanted = React.useRef(isFocused);
-  React.useEffect(() => {
-    if (isWanted.current) {
-      ref.current?.focus();
-    }
-  }, [ref]);
 }
 
 /** Whether the centre of a node is visible where it is. */

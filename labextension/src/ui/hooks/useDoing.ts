@@ -4,7 +4,7 @@
 import { useState } from 'react';
 
 import { useTrans } from '../context';
-import { label } from '../text/visibleText';
+import { messageOf } from '../text/messages';
 
 export interface IDoing {
   /** Perform an action; nothing while another one is in progress. */
@@ -27,8 +27,7 @@ export function useDoing(): IDoing {
     setFailure('');
     action()
       .catch((error: unknown) => {
-        const why = error instanceof Error ? error.message : '';
-        setFailure(label(why, 300) || trans.__('That did not work.'));
+        setFailure(messageOf(error, 300) || trans.__('That did not work.'));
       })
       .finally(() => {
         setBusy(false);

@@ -8,7 +8,7 @@ import { useCallback, useLayoutEffect, useRef, useState } from 'react';
 import type { RefObject } from 'react';
 
 /** A list of at most this many items is rendered whole, so that the browser's search finds the text of every item. */
-export const MAX_WHOLE = 100;
+const MAX_WHOLE = 100;
 
 /** How many items of a longer list are rendered before it is known which are in view. */
 const FIRST = 50;

@@ -106,7 +106,7 @@ export function lastingAnswers(
 }
 
 /** Units of a time that a person chooses, in milliseconds. */
-export const UNITS = {
+const UNITS = {
   minutes: 60_000,
   hours: HOUR,
   days: 24 * HOUR

@@ -9,6 +9,7 @@ import { describeUse } from './grants';
 import { describeReview } from './hubReview';
 import type { NameOf } from './reviewers';
 import { label } from './visibleText';
+import { describeSeconds } from './duration';
 
 /** How a request is doing, for colours and icons. */
 export type Mood = 'waiting' | 'running' | 'good' | 'bad' | 'neutral';
@@ -80,28 +81,16 @@ export function decidedBy(
   return rule ? trans.__('the rule “%1”', label(rule, 60)) : trans.__('a rule');
 }
 
-/** How long a call ran, for people. */
-export function duration(
-  outcome: IOutcome,
+/** How long a call ran, in words; `null` if that is unknown. */
+function duration(
+  { started_at, finished_at }: IOutcome,
   trans: TranslationBundle
 ): string | null {
-  if (!outcome.started_at || !outcome.finished_at) {
+  if (!started_at || !finished_at) {
     return null;
   }
-  const milliseconds =
-    Date.parse(outcome.finished_at) - Date.parse(outcome.started_at);
-  const seconds = Math.max(0, milliseconds / 1000);
-  if (seconds < 1) {
-    return trans.__('%1 ms', Math.max(0, milliseconds));
-  }
-  if (seconds < 60) {
-    return trans.__('%1 s', seconds.toFixed(1));
-  }
-  return trans.__(
-    '%1 min %2 s',
-    Math.floor(seconds / 60),
-    Math.floor(seconds % 60)
-  );
+  const milliseconds = Date.parse(finished_at) - Date.parse(started_at);
+  return describeSeconds(Math.max(0, milliseconds / 1000), trans);
 }
 
 function approvedSummary(

@@ -358,7 +358,7 @@ test('of 1,203 tools some are shown, and a search finds any of them', async () =
   show({ tool_count: 1203 }, toolsOf(...names));
   await open(/^1203 tools$/);
   expect(document.querySelectorAll('.jp-AgentBox-tool')).toHaveLength(50);
-  await press('Show 50 more of 1153 more tools');
+  await press('Show 50 more (1203 in total)');
   expect(document.querySelectorAll('.jp-AgentBox-tool')).toHaveLength(100);
   fireEvent.change(screen.getByRole('searchbox'), {
     target: { value: 'TOOL_1202' }
