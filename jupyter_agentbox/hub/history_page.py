@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -13,19 +12,19 @@ from tornado import web
 
 from jupyter_agentbox.core.approvals import ApprovalRequest, Status
 from jupyter_agentbox.core.audit_search import AuditQuery, decided_by
-from jupyter_agentbox.core.calls import JsonValue
+from jupyter_agentbox.core.calls import LONG
 from jupyter_agentbox.core.text import visible
 from jupyter_agentbox.services.audit.filters import text_parameter
 
 from .api_handlers import AUDIT_FILTERS, read_record_filters
 from .callers import asker_of
 from .handlers import PageHandler
-from .pages import status_of
+from .pages import arguments_text, brief, listed_arguments, status_of
 
 #: The number of requests on a page.
 _PAGE: Final = 50
-#: The list cuts off longer texts, in characters. The request's own page shows all of them.
-_BRIEF: Final = 300
+#: Arguments that are longer on the screen, in characters, are shown whole only on the request's own page.
+_WHOLE: Final = LONG
 #: Which requests are listed. Only auditors may list all.
 _WHOSE: Final = {"asked": "Asked by your code", "answered": "Answered by you", "all": "All"}
 _DATE_LENGTH: Final = len("2026-01-31")
@@ -92,17 +91,18 @@ class HistoryPageHandler(PageHandler):
         return {name: text for name, text in given.items() if text}
 
     def _row(self, request: ApprovalRequest) -> dict[str, Any]:
-        call = request.call
-        shown = call.omitted.head if call.omitted is not None else _one_line(call.arguments)
+        arguments, is_whole = listed_arguments(request)
         return {
             "id": request.id,
             "at": f"{request.created_at:%Y-%m-%d %H:%M:%S} UTC",
-            "name": visible(call.qualified_name),
+            "name": visible(request.call.qualified_name),
             "asked_by": visible(asker_of(request)),
-            "arguments": visible(shown) if len(shown) <= _BRIEF else f"{visible(shown[:_BRIEF])}…",
+            "arguments": arguments,
+            "is_whole": is_whole,
+            "all_arguments": "" if is_whole else _whole_arguments(request),
             "status": status_of(request, self.parts.reviews.now),
             "decided_by": visible(decided_by(request)),
-            "reason": visible(_reason_of(request)[:_BRIEF]),
+            "reason": brief(_reason_of(request)),
         }
 
 
@@ -120,8 +120,11 @@ def _download_of(given: Mapping[str, str], query: AuditQuery) -> str:
     return urlencode({**given, **until, "format": "csv"})
 
 
-def _one_line(arguments: Mapping[str, JsonValue]) -> str:
-    return json.dumps(dict(arguments), ensure_ascii=False)
+def _whole_arguments(request: ApprovalRequest) -> str:
+    """Return all arguments for the list; empty if they are too long for it."""
+    if request.call.omitted is not None or len(shown := arguments_text(request)) > _WHOLE:
+        return ""
+    return shown if len(shown := visible(shown)) <= _WHOLE else ""
 
 
 def _reason_of(request: ApprovalRequest) -> str:

@@ -14,12 +14,10 @@ from jupyter_agentbox.services.approvals.handlers import MAX_DECISIONS, MAX_REAS
 from jupyter_agentbox.services.approvals.verdicts import Verdict
 
 from .handlers import PageHandler
-from .pages import ANSWERS, row_of, shown_arguments, warnings_of
+from .pages import ANSWERS, listed_arguments, row_of, warnings_of
 from .reviews import ReviewFilter, ReviewRequest
 
 _MOST_OWN: Final = 50
-#: The list cuts off longer arguments, in characters. The request's own page shows all of them.
-_BRIEF: Final = 300
 
 
 class InboxHandler(PageHandler):
@@ -58,12 +56,11 @@ class InboxHandler(PageHandler):
         return [f"line {one.line}, column {one.column}" if one.line else "the whole file" for one in problems]
 
     def _listed(self, reviewed: ReviewRequest) -> dict[str, Any]:
-        shown, odd = shown_arguments(reviewed.request), warnings_of(reviewed.request)
-        is_whole = reviewed.request.call.omitted is None and len(shown) <= _BRIEF
+        (arguments, is_whole), odd = listed_arguments(reviewed.request), warnings_of(reviewed.request)
         return {
             **row_of(reviewed, self.parts.reviews.now),
             "digest": reviewed.request.call.digest,
-            "arguments": shown if is_whole else f"{shown[:_BRIEF]}…",
+            "arguments": arguments,
             "is_selectable": is_whole and not odd,
         }
 

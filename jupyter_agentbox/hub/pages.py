@@ -22,6 +22,8 @@ from .reviews import ENDS, ReviewRequest, approvers_of, deciding_groups
 
 #: The values that the pages' buttons send, with their answers.
 ANSWERS: Final = {"allow": Answer.ALLOW_ONCE, "reject": Answer.REJECT_ONCE}
+#: Lists cut off longer texts, in characters. A request's own page shows all of them.
+BRIEF: Final = 300
 #: The value of the button that allows a request in an emergency.
 _BREAK_GLASS: Final = "break_glass"
 
@@ -74,7 +76,7 @@ def view_of(reviewed: ReviewRequest, now: datetime) -> dict[str, Any]:
     return {
         **row_of(reviewed, now),
         "digest": call.digest,
-        "arguments": shown_arguments(request),
+        "arguments": visible(arguments_text(request)),
         "is_shortened": call.omitted is not None,
         "odd": warnings_of(request),
         "description": visible(request.tool.description),
@@ -107,10 +109,33 @@ def _command_or_address_of(request: ApprovalRequest) -> str:
     return reported.runs if reported is not None and is_local(request.call) else ""
 
 
-def shown_arguments(request: ApprovalRequest) -> str:
-    """Return the arguments as text with odd characters spelled out; only the beginning if the rest is not kept."""
+def arguments_text(request: ApprovalRequest, *, indent: int | None = 2) -> str:
+    """Return the arguments as JSON; only the beginning if the rest is not kept.
+
+    Parameters
+    ----------
+    request : ApprovalRequest
+        The request.
+    indent : int or None
+        By how many spaces each level is indented; with ``None``, all is in one line.
+    """
     call = request.call
-    return visible(call.omitted.head if call.omitted is not None else _indented(dict(call.arguments)))
+    if call.omitted is not None:
+        return call.omitted.head
+    return json.dumps(dict(call.arguments), indent=indent, ensure_ascii=False)
+
+
+def listed_arguments(request: ApprovalRequest) -> tuple[str, bool]:
+    """Return the arguments as lists show them, in one line, and whether that is all of them."""
+    text = arguments_text(request, indent=None)
+    if request.call.omitted is not None:
+        return f"{visible(text[:BRIEF])}…", False
+    return brief(text), len(text) <= BRIEF
+
+
+def brief(text: str) -> str:
+    """Return the beginning of a text, with odd characters spelled out and a mark if there is more."""
+    return visible(text) if len(text) <= BRIEF else f"{visible(text[:BRIEF])}…"
 
 
 def warnings_of(request: ApprovalRequest) -> list[str]:
@@ -158,10 +183,6 @@ def _then(request: ApprovalRequest) -> str:
 
 def _told_time(time: datetime) -> str:
     return time.strftime("%Y-%m-%d %H:%M:%S UTC")
-
-
-def _indented(arguments: dict[str, Any]) -> str:
-    return json.dumps(arguments, indent=2, ensure_ascii=False)
 
 
 def _with_reason(reason: str) -> str:

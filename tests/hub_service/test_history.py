@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -102,6 +103,20 @@ async def test_long_texts_are_cut_off_before_what_cannot_be_seen_in_them_is_spel
         page = unescape((await service.get("history?whose=asked", session="ada")).body.decode())
     assert page.count("<U+202E>") == 300 - len('{"sql": "')
     assert "<U+202E>…</bdi>" in page
+
+
+async def test_long_arguments_can_be_read_whole_and_the_longest_on_the_page_of_their_request(tmp_path: Path) -> None:
+    async with running_service(tmp_path, a_policy(ALLOW)) as service, service.tools_of("ada") as tools:
+        for sql in (f"<script>{'a' * 400}<b>", "b" * 12_000, "\u202e" * 3000, "c" * 20_000):
+            await tools.call_tool(call("query", sql=sql))
+        page = (await service.get("history?whose=asked", session="ada")).body.decode()
+        ids = re.findall(r'<br><a href="[^"]*requests/([^"]+)" aria-label="All arguments of', page)
+        whole = [(await service.get(f"requests/{id}", session="ada")).body.decode() for id in ids]
+    assert "<script" not in page
+    shown = re.findall(r"<summary>All arguments</summary><pre[^>]*><bdi>(.*?)</bdi></pre></details>", page, re.S)
+    assert [json.loads(unescape(one))["sql"] for one in shown] == ["b" * 12_000, f"<script>{'a' * 400}<b>"]
+    assert [("c" * 20_000 in one, "&lt;U+202E&gt;" * 3000 in one) for one in whole] == [(True, False), (False, True)]
+    assert len(page) < 50_000
 
 
 async def test_no_filter_writes_a_line_of_its_own_to_the_log(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
