@@ -97,7 +97,7 @@ class AuditHandler(ExportHandler):
 
     async def get(self) -> None:
         """Send all records that match the filters, newest first: as JSON Lines, CSV or OpenTelemetry logs."""
-        self.check_auditor()
+        self.check_may_read_record()
         form, query = self.read_format(FORMATS), self._query()
         await self.send_file("agentbox-record", form, self._pages(query))
 

@@ -17,6 +17,8 @@ from jupyter_agentbox.exceptions import UnknownReviewerError
 
 #: The Hub scope needed to set and release legal holds.
 HOLD_SCOPE: Final = "custom:agentbox:hold"
+#: The Hub scope that lets its holder read the record, and nothing else.
+AUDIT_SCOPE: Final = "custom:agentbox:audit"
 #: Seconds to wait for the Hub's answer.
 _PATIENCE: Final = 10.0
 
@@ -60,6 +62,8 @@ class Caller:
         SHA-256 of the Hub's id for that session or token.
     may_hold : bool
         Whether the caller has the scope for legal holds.
+    may_audit : bool
+        Whether the caller has the scope for reading the record.
     """
 
     name: str
@@ -68,6 +72,7 @@ class Caller:
     via: Via = Via.API_TOKEN
     credential: str = ""
     may_hold: bool = False
+    may_audit: bool = False
 
     @property
     def is_user(self) -> bool:
@@ -147,4 +152,5 @@ async def caller_by_token(
         via=Via.BROWSER if is_session else Via.API_TOKEN,
         credential=_digest(credential) if credential else "",
         may_hold=bool(hub_auth.check_scopes({HOLD_SCOPE}, model)),
+        may_audit=bool(hub_auth.check_scopes({AUDIT_SCOPE}, model)),
     )

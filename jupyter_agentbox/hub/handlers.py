@@ -21,7 +21,7 @@ from jupyter_agentbox.services.audit.manager import AuditManager
 from jupyter_agentbox.services.handlers import read_json_object, status_code_of
 from jupyter_agentbox.services.json_answers import answer_text
 
-from .callers import HOLD_SCOPE, Caller, caller_by_token
+from .callers import AUDIT_SCOPE, HOLD_SCOPE, Caller, caller_by_token
 from .calls import CentralCalls
 from .forwarding import RecordForwarder
 from .metrics import Metrics
@@ -164,6 +164,15 @@ class HubServiceHandler(HubOAuthenticated, web.RequestHandler):  # type: ignore[
         token = hub_auth.get_token(self, in_cookie=False)
         return None if not token else await caller_by_token(hub_auth, token, use_cache=use_cache)
 
+    def check_may_read_record(self) -> None:
+        """Refuse callers who may not read the record of all users."""
+        if not self.parts.reviews.may_read_record(self.caller):
+            raise web.HTTPError(
+                403,
+                "only members of a group listed under `auditors` in the policy, and those with the Hub scope"
+                f" `{AUDIT_SCOPE}`, may read the record",
+            )
+
     def log_exception(self, typ: Any, value: Any, tb: Any) -> None:
         """Log an `AgentBoxError` in one line: it is an answer, not a defect."""
         del typ, tb
@@ -202,13 +211,6 @@ class JsonHandler(HubServiceHandler):
         """Refuse requests that another site made a browser send. With a token in the header, no cookie is used."""
         if not self._has_token:
             super().check_xsrf_cookie()
-
-    def check_auditor(self) -> None:
-        """Refuse callers who may not read the record."""
-        if not self.parts.reviews.is_auditor(self.caller):
-            raise web.HTTPError(
-                403, "only members of a group listed under `auditors` in the policy may read the record"
-            )
 
     def check_may_hold(self) -> None:
         """Refuse callers who may not set and release holds."""

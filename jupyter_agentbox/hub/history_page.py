@@ -63,17 +63,15 @@ class HistoryPageHandler(PageHandler):
         )
 
     def _tabs(self) -> Mapping[str, str]:
-        is_auditor = self.parts.reviews.is_auditor(self.caller)
-        return {name: label for name, label in _WHOSE.items() if name != "all" or is_auditor}
+        may_all = self.parts.reviews.may_read_record(self.caller)
+        return {name: label for name, label in _WHOSE.items() if name != "all" or may_all}
 
     def _whose(self) -> str:
         whose = self.get_query_argument("whose", "") or ("all" if "all" in self._tabs() else "answered")
         if whose not in _WHOSE:
             raise web.HTTPError(400, f"`whose` must be one of {', '.join(_WHOSE)}")
-        if whose not in self._tabs():
-            raise web.HTTPError(
-                403, "only members of a group listed under `auditors` in the policy may see all requests"
-            )
+        if whose == "all":
+            self.check_may_read_record()
         return whose
 
     def _query(self) -> AuditQuery:
@@ -94,6 +92,7 @@ class HistoryPageHandler(PageHandler):
         arguments, is_whole = listed_arguments(request)
         return {
             "id": request.id,
+            "has_page": self.parts.reviews.may_see(request, self.caller),
             "at": f"{request.created_at:%Y-%m-%d %H:%M:%S} UTC",
             "name": visible(request.call.qualified_name),
             "asked_by": visible(asker_of(request)),

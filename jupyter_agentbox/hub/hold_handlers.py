@@ -25,7 +25,7 @@ class HoldsHandler(JsonHandler):
     async def get(self) -> None:
         """List all holds, released ones too, newest first."""
         if not self.caller.may_hold:
-            self.check_auditor()
+            self.check_may_read_record()
         self.finish_json({"holds": [hold.to_json() for hold in await self.parts.reports.holds()]})
 
     async def post(self) -> None:

@@ -46,7 +46,7 @@ class ReportsHandler(ExportHandler):
 
         The format is JSON Lines, CSV, or one OpenTelemetry export per line, as collectors read from files.
         """
-        self.check_auditor()
+        self.check_may_read_record()
         self.check_parameters(("user", "since", "until"))
         form = self.read_format(FORMATS)
         query = ReportQuery(
@@ -76,7 +76,7 @@ class GapsHandler(JsonHandler):
 
     async def get(self) -> None:
         """List the gaps."""
-        self.check_auditor()
+        self.check_may_read_record()
         self.finish_json({"gaps": [gap.to_json() for gap in await self.parts.reports.gaps()]})
 
 

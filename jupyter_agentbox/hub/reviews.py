@@ -197,8 +197,12 @@ class ReviewManager:
         return self._clock.now()
 
     def is_auditor(self, caller: Caller) -> bool:
-        """Whether the caller may read all records."""
+        """Whether the policy makes the caller an auditor, who may see all requests, waiting ones too."""
         return caller.is_in(self._policy.current.auditors)
+
+    def may_read_record(self, caller: Caller) -> bool:
+        """Whether the caller may read all records: an auditor, or whoever has the scope for that alone."""
+        return caller.may_audit or self.is_auditor(caller)
 
     async def get(self, request_id: str, caller: Caller) -> ReviewRequest:
         """Return a request that the caller may see.
@@ -210,7 +214,7 @@ class ReviewManager:
         StorageError
         """
         request = await self._approvals.get(request_id)
-        if not self._may_see(request, caller):
+        if not self.may_see(request, caller):
             raise UnknownApprovalError(f"no approval request `{request_id}`", request_id=request_id)
         return self._reviewed(request, caller)
 
@@ -254,7 +258,7 @@ class ReviewManager:
         StorageError
         """
         waiting = await self._approvals.waiting()
-        seen = [one for one in waiting if wanted.matches(one) and self._may_see(one, caller)]
+        seen = [one for one in waiting if wanted.matches(one) and self.may_see(one, caller)]
         return [self._reviewed(one, caller) for one in await self._shortened(seen)]
 
     async def for_answer(self, caller: Caller) -> Sequence[ApprovalRequest]:
@@ -265,7 +269,7 @@ class ReviewManager:
         StorageError
         """
         waiting = await self._approvals.waiting()
-        wanted = [one for one in waiting if self._may_see(one, caller) and not self._reviewed(one, caller).refusal]
+        wanted = [one for one in waiting if self.may_see(one, caller) and not self._reviewed(one, caller).refusal]
         return sorted(wanted, key=lambda one: (one.created_at, one.id))
 
     async def _shortened(self, requests: Sequence[ApprovalRequest]) -> Sequence[ApprovalRequest]:
@@ -384,8 +388,11 @@ class ReviewManager:
                 f"{why}: the request can only be rejected, and then the code can ask again", request_id=request.id
             )
 
-    def _may_see(self, request: ApprovalRequest, caller: Caller) -> bool:
+    def may_see(self, request: ApprovalRequest, caller: Caller) -> bool:
+        """Whether the caller may see a request as it is now, and on its page."""
         if self.is_auditor(caller):
+            return True
+        if caller.may_audit and not request.is_open:  # an open one has what the record omits
             return True
         if caller.is_user and (asker_of(request) == caller.name or has_answered(request, caller.name)):
             return True

@@ -32,8 +32,14 @@ from jupyter_agentbox.system import SystemClock
 
 PREFIX = "/services/agentbox/"
 SCOPE = "access:services!service=agentbox"
-#: What a token has that begins with ``keeper:``.
-KEEPER = ["custom:agentbox:hold"]
+#: What a token or a login session has besides `SCOPE`, by what it begins with. One that begins with ``narrow:`` has
+#: nothing at all.
+MORE_SCOPES = {
+    "keeper:": ["custom:agentbox:hold"],
+    "reader:": ["custom:agentbox:audit"],
+    "forger:": ["custom:agentbox:audi", "custom:agentbox:audit2", "custom:agentbox", "audit", "admin:users"],
+    "part:": ["custom:agentbox:audit!user=eve", "custom:agentbox:audit!server=eve/"],
+}
 #: Seconds that anything may take which has to happen: a busy machine is slow.
 TIMEOUT = 60
 WAREHOUSE = Path(__file__).parent / "warehouse.py"
@@ -46,6 +52,8 @@ USERS = {
     "dan": ["data-stewards", "auditors"],
     "eve": [],
 }
+#: The services of the Hub.
+SERVICES = ("collector",)
 
 
 def a_policy(*rules: Mapping[str, Any], **more: Any) -> dict[str, Any]:
@@ -77,14 +85,16 @@ class TableHub(HubOAuth):
             if use_cache and key in self._said:
                 return self._said[key]
             self.asked.append(key)
-            name = token.removeprefix("session:").removeprefix("narrow:").removeprefix("keeper:")
-            if name not in USERS:
+            bare = token.removeprefix("session:")
+            prefix = next((one for one in ("narrow:", *MORE_SCOPES) if bare.startswith(one)), "")
+            name = bare.removeprefix(prefix)
+            if name not in (*USERS, *SERVICES):
                 return None
             self._said[key] = {
                 "name": name,
-                "kind": "user",
-                "groups": USERS[name],
-                "scopes": [] if token.startswith("narrow:") else [SCOPE, *KEEPER[: token.startswith("keeper:")]],
+                "kind": "service" if name in SERVICES else "user",
+                "groups": USERS.get(name, []),
+                "scopes": [] if prefix == "narrow:" else [SCOPE, *MORE_SCOPES.get(prefix, [])],
                 "session_id": f"s-{name}" if token.startswith("session:") else None,
                 "token_id": f"t-{name}",
             }
