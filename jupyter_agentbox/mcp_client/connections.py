@@ -95,7 +95,7 @@ async def _connect(
     for mode in modes:
         calls = RunningCalls()
         wire = Wire(log.add, partial(_pass_on, redact=redact, listeners=(on_log_message, calls.logged)))
-        transport = _transport(server, wire, limits, redact, sign_ins)
+        transport = _transport(server, wire, limits, log, redact, sign_ins)
         client = mcp.Client(
             transport,
             mode=mode,
@@ -163,12 +163,17 @@ def _ended_at_probe(transport: StdioTransport | HttpTransport, wire: Wire) -> bo
 
 
 def _transport(
-    server: StdioServer | HttpServer, wire: Wire, limits: ServerLimits, redact: Redactor, sign_ins: SignInStore | None
+    server: StdioServer | HttpServer,
+    wire: Wire,
+    limits: ServerLimits,
+    log: LogRing,
+    redact: Redactor,
+    sign_ins: SignInStore | None,
 ) -> StdioTransport | HttpTransport:
     if isinstance(server, HttpServer):
         auth: SignedIn | HelperHeaders | None = None
         if server.headers_helper:
-            auth = HelperHeaders(server, limits=limits, on_secrets=redact.learn, log=wire.log)
+            auth = HelperHeaders(server, limits=limits, on_secrets=redact.learn, log=log)
         elif sign_ins is not None and sign_ins.is_for(server.name):
             auth = SignedIn(server, sign_ins, on_secret=redact.learn)
         return HttpTransport(server, wire=wire, message_cap=limits.message_cap, auth=auth)

@@ -6,11 +6,14 @@ import asyncio
 import json
 import logging
 import os
+import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 import httpx2
 
+from jupyter_agentbox.core.redaction import Redaction
+from jupyter_agentbox.core.text import visible
 from jupyter_agentbox.exceptions import ToolServerError
 from jupyter_agentbox.processes.environment import process_environment
 from jupyter_agentbox.processes.process import Command, OwnedProcess
@@ -18,6 +21,7 @@ from jupyter_agentbox.processes.process import Command, OwnedProcess
 from .configuration import HttpServer, secrets_in
 from .configuration_entries import EntryError, check_headers
 from .limits import ServerLimits
+from .logs import LogRing, Redactor
 from .response_body import drop_body
 
 _log = logging.getLogger(__name__)
@@ -30,6 +34,8 @@ _MOST_BYTES: Final = 64 * 1024
 _GRACE: Final = 1.0
 #: Maximum number of headers and words in them: each is a secret to look for in all that is logged.
 _MOST_SECRETS: Final = 100
+#: Separates the words of an output that is no JSON object of headers, each of which may be a secret.
+_BETWEEN_WORDS: Final = re.compile(r"""[\s"',:{}\[\]\\]+""")
 
 
 class HelperHeaders(httpx2.Auth):
@@ -43,8 +49,9 @@ class HelperHeaders(httpx2.Auth):
         The memory and the working directory of the program.
     on_secrets : callable
         Called with the values and their words, which may be secrets.
-    log : callable
-        Called with what the program writes to its standard error.
+    log : LogRing
+        Gets what the program writes to its standard error. So does this process's log, but no error message: people
+        whom the program is none of may read those.
     """
 
     def __init__(
@@ -53,7 +60,7 @@ class HelperHeaders(httpx2.Auth):
         *,
         limits: ServerLimits,
         on_secrets: Callable[..., None],
-        log: Callable[[str], None],
+        log: LogRing,
     ) -> None:
         self._server = server
         self._limits = limits
@@ -97,18 +104,32 @@ class HelperHeaders(httpx2.Auth):
             return self._headers
 
     async def _printed(self) -> Mapping[str, str]:
-        output, errors, status = await self._run()
-        headers = self._read(output, status)
+        output, errors = bytearray(), bytearray()
+        try:
+            status = await self._run(output, errors)
+            headers = self._read(bytes(output), status)
+        except ToolServerError as error:
+            self._note(errors, logging.WARNING, str(error), _without_words_of(output))
+            raise
         self._on_secrets(*secrets_in(headers))
-        if len(errors) == _MOST_BYTES and not errors[-1:].isspace():
-            errors = errors[: -len(errors.split()[-1])]  # the last word may be the beginning of a secret
-        if errors.strip():  # only now: it may repeat what it printed
-            self._log(errors.decode("utf-8", "replace").strip())
+        self._note(errors, logging.DEBUG, "its `headersHelper` printed headers")
         return headers
 
-    async def _run(self) -> tuple[bytes, bytes, int]:
-        """Run the program, and return its output, the beginning of its standard error, and its exit status."""
-        output, errors, closed = bytearray(), bytearray(), asyncio.Event()
+    def _note(
+        self, errors: bytearray, level: int, happened: str, clean: Callable[[str], str] = lambda text: text
+    ) -> None:
+        """Log what the program wrote to its standard error, which may repeat what it printed."""
+        if len(errors) == _MOST_BYTES and not errors[-1:].isspace():
+            del errors[-len(errors.split()[-1]) :]  # the last word may be the beginning of a secret
+        text = errors.decode("utf-8", "replace").strip()
+        if text:
+            line = self._log.add_unquoted(Redaction().text(clean(text)))
+            name = self._server.name
+            _log.log(level, "the MCP server %s: %s, and wrote to its standard error: %s", name, happened, visible(line))
+
+    async def _run(self, output: bytearray, errors: bytearray) -> int:
+        """Run the program and return its exit status; add its output, and the beginning of its standard error."""
+        closed = asyncio.Event()
 
         def take(chunk: bytes) -> None:
             output.extend(chunk[: _MOST_BYTES + 1 - len(output)])
@@ -135,7 +156,7 @@ class HelperHeaders(httpx2.Auth):
             raise ToolServerError(f"its `headersHelper` could not be started: {error.strerror}") from None
         finally:
             await process.stop(patience=0)
-        return bytes(output), bytes(errors), process.returncode or 0
+        return process.returncode or 0
 
     def _read(self, output: bytes, status: int) -> Mapping[str, str]:
         """Return the headers in the program's output, which is in no message: it holds secrets."""
@@ -155,3 +176,11 @@ class HelperHeaders(httpx2.Auth):
             return check_headers(found)
         except EntryError as error:
             raise ToolServerError(f"its `headersHelper` printed something other than headers: {error}") from None
+
+
+def _without_words_of(output: bytearray) -> Callable[[str], str]:
+    """Return what replaces, in a text, all that a program printed that was to print headers and did not."""
+    words = {*_BETWEEN_WORDS.split(output.decode("utf-8", "replace"))}
+    if len(words) > _MOST_SECRETS:
+        return lambda _: "(not shown, because it may repeat what the program printed, which is too much)"
+    return Redactor(words)

@@ -70,7 +70,7 @@ class LogRing:
     """
 
     def __init__(self, lines: int, redact: Redactor) -> None:
-        self._lines: deque[str] = deque(maxlen=lines)
+        self._lines: deque[tuple[str, bool]] = deque(maxlen=lines)
         self._redact = redact
         #: How many lines were added; below, before each process of the present start.
         self._added = 0
@@ -78,12 +78,20 @@ class LogRing:
 
     def add(self, text: str) -> None:
         """Add a line."""
+        self._add(text, is_quoted=True)
+
+    def add_unquoted(self, text: str) -> str:
+        """Add a line that `tail` leaves out, so that no error has it; return it as it is kept."""
+        return self._add(text, is_quoted=False)
+
+    def _add(self, text: str, *, is_quoted: bool) -> str:
         line = self._redact(without_controls(text.rstrip("\r\n")).replace("\n", " "))
         if len(line) > LONGEST_LINE:
             line = line[:LONGEST_LINE] + f" … ({len(line)} characters)"
         if line.strip():
-            self._lines.append(line)
+            self._lines.append((line, is_quoted))
             self._added += 1
+        return line
 
     def begin(self, *, again: str = "") -> None:
         """Have `tail` return only what a new process says.
@@ -99,13 +107,13 @@ class LogRing:
 
     def lines(self) -> tuple[str, ...]:
         """Return the lines, oldest first."""
-        return tuple(self._lines)
+        return tuple(line for line, _ in self._lines)
 
     def tail(self, count: int = 5) -> str:
         """Return the process's last lines as text to append to an error message; empty if there are none."""
         new = next((self._added - before for before in reversed(self._processes) if before < self._added), 0)
-        last = list(self._lines)[-min(count, new) :] if new else []
-        return "".join(f"\n    {line}" for line in last)
+        quoted = [line for line, is_quoted in list(self._lines)[-new:] if is_quoted] if new else []
+        return "".join(f"\n    {line}" for line in quoted[-count:])
 
 
 def read_log_message(params: Mapping[str, Any]) -> LogMessage:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import shlex
 import sys
 from collections.abc import AsyncIterator, Iterator
@@ -179,6 +180,67 @@ async def test_a_program_that_prints_no_headers_is_an_error_without_its_output(
     assert says in str(caught.value)
     assert "s3cret" not in str(caught.value)
     assert remote.bearers == []
+
+
+@pytest.mark.parametrize(
+    ("fails", "why"),
+    [
+        ("sys.exit(3)", "ended with status 3"),
+        ("", "did not print a JSON object of strings"),
+        ("sys.stdout.flush(); __import__('time').sleep(600)", "took more than 3 s"),
+    ],
+)
+async def test_what_a_program_that_fails_writes_is_in_the_log_and_in_no_error(
+    remote: OAuthServer,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    fails: str,
+    why: str,
+) -> None:
+    monkeypatch.setattr(headers_helper, "_PATIENCE", 3.0)
+    program = f"""
+import sys
+sys.stderr.write("log in again\\x1b[31m at \\u202ethe vault\\n")
+sys.stderr.write("I have s3cret-1 and Authorization: Bearer s3cret-2 and password=s3cret-3\\n")
+sys.stderr.write("x" * 5000)
+sys.stderr.flush()
+print('{{"token": "s3cret-1"', flush=True)
+{fails}
+"""
+    async with connected(entry(remote.url, tmp_path, program)) as servers:
+        with pytest.raises(ToolServerError, match=why) as caught:
+            await servers.call_tool(CALL)
+        (status,) = servers.servers()
+    assert "log in" not in str(caught.value)
+    (record,) = [one for one in caplog.records if one.name == headers_helper.__name__]
+    assert record.levelno == logging.WARNING
+    said = record.getMessage()
+    assert f"the MCP server crm: its `headersHelper` {why}, and wrote to its standard error: log in again at" in said
+    assert said.isprintable()
+    assert len(said) < 2500
+    assert [line.startswith("log in again at") for line in status.log] == [True]
+    assert "s3cret" not in said + "".join(status.log) + status.error + status.last_error
+
+
+async def test_what_a_program_writes_is_in_no_error_of_the_server_either(remote: OAuthServer, tmp_path: Path) -> None:
+    (tmp_path / "token").write_text("not-valid")
+    async with connected(entry(remote.url, tmp_path)) as servers:
+        with pytest.raises(ToolServerError, match="`crm` did not start") as caught:
+            await servers.call_tool(CALL)
+        assert any("the token is ***" in line for line in servers.servers()[0].log)
+    assert "the token is" not in str(caught.value)
+
+
+async def test_a_program_that_printed_too_much_to_look_for_is_not_quoted(
+    remote: OAuthServer, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    program = "import sys\nfor n in range(500): print(f's3cret-{n}')\nsys.stderr.write('I have s3cret-7')"
+    async with connected(entry(remote.url, tmp_path, program)) as servers:
+        with pytest.raises(ToolServerError, match="did not print a JSON object"):
+            await servers.call_tool(CALL)
+    assert "(not shown, because it may repeat what the program printed" in caplog.text
+    assert "s3cret" not in caplog.text
 
 
 async def test_a_program_that_does_not_exist_is_an_error(remote: OAuthServer) -> None:

@@ -32,6 +32,15 @@ def test_the_last_lines_are_kept_without_secrets_and_control_characters() -> Non
     assert ring.tail(1) == f"\n    {long}"
 
 
+def test_a_line_that_is_not_to_be_quoted_is_kept_and_not_among_the_last_words() -> None:
+    ring = LogRing(10, Redactor(["s3cret"]))
+    ring.begin()
+    ring.add("first")
+    assert ring.add_unquoted("a program's s3cret") == "a program's ***"
+    assert ring.lines() == ("first", "a program's ***")
+    assert ring.tail(1) == "\n    first"
+
+
 def test_last_words_are_those_of_the_present_process_or_of_the_one_before_it_in_the_same_start() -> None:
     ring = LogRing(10, Redactor([]))
     ring.add("of an earlier start")
