@@ -42,6 +42,8 @@ class OAuthServer:
         What it says of a token instead of what is true.
     missing_scope : str
         What no token may do that the tool needs.
+    forbids_calls : bool
+        Whether it refuses every call, and does not say why.
     renewal_takes : float
         How long the provider takes to renew a token, in seconds.
     on_ask : callable
@@ -64,6 +66,7 @@ class OAuthServer:
         self.is_down = False
         self.is_open_until_called = False
         self.missing_scope = ""
+        self.forbids_calls = False
         self._codes: dict[str, dict[str, str]] = {}
 
     @property
@@ -108,6 +111,8 @@ class OAuthServer:
         if self.missing_scope and method == "tools/call":
             lacks = f'Bearer error="insufficient_scope", scope="{self.missing_scope}"'
             return JSONResponse({"error": "insufficient_scope"}, 403, headers={"WWW-Authenticate": lacks})
+        if self.forbids_calls and method == "tools/call":
+            return Response("no", 403)
         if asked.method != "POST":
             return Response(status_code=405 if asked.method == "GET" else 200)
         if "id" not in message:

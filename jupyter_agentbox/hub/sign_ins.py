@@ -119,6 +119,10 @@ class UserSignInStore:
         self._sign_ins = sign_ins
         self._user = user
         self.how_to_sign_in = f"open {sign_ins.page}"
+        self.how_to_get_rights = (
+            f"open {sign_ins.page}, sign out of it there, and sign in again; if that does not help, your administrator"
+            " has to add them to its `scopes`"
+        )
 
     def is_for(self, name: str) -> bool:
         """Whether users sign in to a server, according to the policy."""

@@ -50,8 +50,8 @@ class SignedIn(httpx2.Auth):
         Whether there is a token to send.
     was_signed_in : bool
         Whether there was one.
-    how_to_sign_in : str
-        What people do to sign in.
+    how_to_sign_in, how_to_get_rights : str
+        What people do to sign in, and to sign in with rights that their sign-in lacks.
     """
 
     def __init__(self, server: HttpServer, sign_ins: SignInStore, *, on_secret: Callable[[str], None]) -> None:
@@ -66,6 +66,7 @@ class SignedIn(httpx2.Auth):
         self.is_signed_in = False
         self.was_signed_in = False
         self.how_to_sign_in = sign_ins.how_to_sign_in
+        self.how_to_get_rights = sign_ins.how_to_get_rights
 
     async def load(self) -> None:
         """Load the stored sign-in, which may have changed since: somebody signed in, or out."""

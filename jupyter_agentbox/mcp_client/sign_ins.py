@@ -78,8 +78,9 @@ class SignIn:
 class SignInStore(Protocol):
     """Sign-ins of one user, by server. All methods may block."""
 
-    #: What people do to sign in; ends a message.
+    #: What people do to sign in, and to sign in with rights that their sign-in lacks; each ends a message.
     how_to_sign_in: str
+    how_to_get_rights: str
 
     def is_for(self, name: str) -> bool:
         """Return whether people can sign in to a server."""
@@ -151,6 +152,7 @@ class LocalSignInStore:
     how_to_sign_in = (
         "press “Sign in” beside its name in JupyterLab's side panel, tab “Servers”, or set `headers` in mcp.json"
     )
+    how_to_get_rights = "sign out, and sign in again; if that does not help, its `scopes` must name them"
 
     def __init__(self, path: Path | None, *, place: Place = "auto") -> None:
         self._path = None if place == "memory" else path

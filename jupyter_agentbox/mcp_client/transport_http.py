@@ -11,6 +11,7 @@ import json
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 from contextvars import Context
+from http import HTTPStatus
 from types import TracebackType
 from typing import Any, Final
 
@@ -86,6 +87,7 @@ class HttpTransport:
                     cap=self._cap,
                     on_session_lost=self._wire.lose,
                     on_answer=self._look_at,
+                    hint_for=self._hint_for,
                     auth=self._auth,
                     # compression would hide a response's size from the limit, and an invalid one breaks the connection
                     headers={"Accept-Encoding": "identity", **self._server.headers},
@@ -127,15 +129,18 @@ class HttpTransport:
             return "it does not accept the `Authorization` of `headers` in mcp.json" if is_refused else _SET_HEADERS
         if scope is not None:
             rights = f" ({scope[:_LONGEST_SCOPE]})" if scope else ""
-            self.wants_sign_in = (
-                f"the sign-in lacks rights that it needs{rights}: sign out, and sign in again; if that does not help,"
-                " its `scopes` must name them"
-            )
+            self.wants_sign_in = f"the sign-in lacks rights that it needs{rights}: {self._auth.how_to_get_rights}"
         elif self._auth.was_signed_in:
             self.wants_sign_in = f"the sign-in has ended: {self._auth.how_to_sign_in}"
         else:
             self.wants_sign_in = f"it wants you to sign in: {self._auth.how_to_sign_in}"
         return self.wants_sign_in
+
+    def _hint_for(self, status: int) -> str:
+        """Return what may help after a refusal that gives no reason: here, other rights at the provider."""
+        if status != HTTPStatus.FORBIDDEN or not isinstance(self._auth, SignedIn) or not self._auth.is_signed_in:
+            return ""
+        return f"; if the sign-in lacks rights: {self._auth.how_to_get_rights}"
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -158,6 +163,8 @@ class ContainedClient(httpx2.AsyncClient):
         Called when the server no longer knows the session.
     on_answer : callable
         Called with each response; returns what a person can do about an authentication error, or else an empty string.
+    hint_for : callable
+        Called with the status of a refusal that gives no reason; returns what may help, to end the message.
     """
 
     def __init__(
@@ -166,11 +173,13 @@ class ContainedClient(httpx2.AsyncClient):
         cap: int,
         on_session_lost: Callable[[], None],
         on_answer: Callable[[httpx2.Response], str],
+        hint_for: Callable[[int], str],
         **options: Any,
     ) -> None:
         super().__init__(**options)
         self._cap = cap
         self._on_answer = on_answer
+        self._hint_for = hint_for
         self._on_session_lost = on_session_lost
 
     async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
@@ -232,7 +241,8 @@ class ContainedClient(httpx2.AsyncClient):
         if body is not None:
             return response
         failure = RequestFailure.NOT_SENT if response.status_code < 500 else RequestFailure.INTERRUPTED
-        hint = _OLDER if response.status_code in (404, 405) and request.url.path.rstrip("/").endswith("/sse") else ""
+        is_older = response.status_code in (404, 405) and request.url.path.rstrip("/").endswith("/sse")
+        hint = _OLDER if is_older else self._hint_for(response.status_code)
         return _error(request, response.status_code, INTERNAL_ERROR, f"the server answered {status}{hint}", failure)
 
 

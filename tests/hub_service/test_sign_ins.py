@@ -166,6 +166,35 @@ async def test_who_has_not_signed_in_is_told_where_and_goes_on_at_once_afterward
         assert [row["outcome"]["state"] for row in record if row["call"]["tool"] == "whoami"] == ["failed"]
 
 
+async def test_who_lacks_rights_is_told_on_which_page_to_sign_in_with_others(
+    remote: OAuthServer, tmp_path: Path
+) -> None:
+    me = ToolCall(server=SERVER, tool="whoami", arguments={})
+    async with running_service(tmp_path, policy_with(remote), **at(tmp_path)) as service:
+        page = f"{service.url}servers"
+        await Browser(service, "ada").sign_in(remote, "ada")
+        async with service.tools_of("ada", SERVER) as tools:
+            await tools.list_tools(SERVER)
+            remote.missing_scope = "orders.write"
+            told = rf"lacks rights .*\(orders.write\): open {re.escape(page)},"
+            with pytest.raises(SignInRequiredError, match=told) as caught:
+                await tools.call_tool(me)
+            assert caught.value.url == page
+            assert tools.servers()[0].sign_in_url == page
+        # A user's server that does not know the service gets the text alone.
+        async with service.tools_of("ada", SERVER, hub_service="https://another.example/") as tools:
+            with pytest.raises(
+                ToolServerError, match=rf"lacks rights .*: open {re.escape(page)}, sign out of it there"
+            ):
+                await tools.call_tool(me)
+        remote.missing_scope, remote.forbids_calls = "", True
+        async with service.tools_of("ada", SERVER) as tools:
+            refused = await tools.call_tool(me)
+            assert refused.is_error
+            assert f"HTTP 403 Forbidden; if the sign-in lacks rights: open {page}, sign out of it" in refused.text
+        assert await Browser(service, "ada").status() == "signed in"
+
+
 async def test_a_server_that_is_not_the_hub_service_cannot_send_people_to_a_page(
     remote: OAuthServer, tmp_path: Path
 ) -> None:
