@@ -176,16 +176,13 @@ class CentralServers:
         So are those to which users sign in from now on, or no longer: a connection keeps the sign-in that it has.
         """
         others = before.sign_in_servers ^ now.sign_in_servers
-        if self._entries.change(self._policy.current.servers_for(self._environment)):
+        if self._entries.change(now.servers_for(self._environment)):
             self.shared.servers()
         for name, own in self._own.items():
-            if own.entries.change(self._configuration(name, own.groups)):
+            if own.entries.change(now.servers_for(self._environment, user=name, groups=own.groups)):
                 own.servers.servers()
             for server in others.intersection(own.entries.configuration.servers):
                 in_background(_stop(own.servers, server), what=f"stopping the MCP server {server}")
-
-    def _configuration(self, user: str, groups: frozenset[str]) -> Configuration:
-        return self._policy.current.servers_for(self._environment, user=user, groups=groups)
 
     async def aclose(self) -> None:
         """Stop all servers."""
@@ -201,7 +198,7 @@ class CentralServers:
 
     def _own_of(self, caller: Caller) -> _OwnServers:
         """Return a user's servers. Those whose entries change with the user's current groups are restarted."""
-        configuration = self._configuration(caller.name, caller.groups)
+        configuration = self._policy.current.servers_for(self._environment, user=caller.name, groups=caller.groups)
         own = self._own.get(caller.name)
         if own is None:
             sign_ins = self._sign_ins_of(caller.name)

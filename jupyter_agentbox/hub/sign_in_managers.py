@@ -37,8 +37,7 @@ class SignInManagers:
         self._servers = servers
         self._ids = ids
         self._public_url = public_url
-        self._servers_of: dict[str, _ServersOf] = {}
-        self._managers: dict[str, SignInManager] = {}
+        self._users: dict[str, tuple[_ServersOf, SignInManager]] = {}
 
     @property
     def is_secure(self) -> bool:
@@ -52,13 +51,12 @@ class SignInManagers:
 
     def of(self, caller: Caller) -> SignInManager:
         """Return the manager of one user's sign-ins."""
-        servers = self._servers_of.setdefault(caller.name, _ServersOf(self._servers, caller))
+        if caller.name not in self._users:
+            servers, sign_ins = _ServersOf(self._servers, caller), self._sign_ins.of(caller.name)
+            self._users[caller.name] = servers, SignInManager(servers=servers, sign_ins=sign_ins, ids=self._ids)
+        servers, manager = self._users[caller.name]
         servers.caller = caller  # the groups may have changed since
-        if caller.name not in self._managers:
-            self._managers[caller.name] = SignInManager(
-                servers=servers, sign_ins=self._sign_ins.of(caller.name), ids=self._ids
-            )
-        return self._managers[caller.name]
+        return manager
 
     async def signed_in(self, caller: Caller) -> dict[str, bool]:
         """Return the servers to which users sign in, and whether this one has.
@@ -90,7 +88,7 @@ class SignInManagers:
 
     def close(self) -> None:
         """Abandon all sign-ins in progress."""
-        for manager in self._managers.values():
+        for _, manager in self._users.values():
             manager.close()
 
 
