@@ -133,6 +133,12 @@ class HubService(Application):
         help="How many days a user's sign-in to a central server is kept after the user signed in or the provider"
         " renewed it. None: for ever.",
     ).tag(config=True)
+    sign_in_grace_days = Float(
+        7.0,
+        min=0.0,
+        help="How many days a user's sign-in to a central server is kept after the policy no longer has the server, or"
+        " has it at another address, so that a mistaken edit loses none.",
+    ).tag(config=True)
     forget_sign_ins_of = Unicode(
         "", help="Delete a user's sign-ins to central servers from the database, and exit."
     ).tag(config=True)
@@ -284,6 +290,7 @@ class HubService(Application):
             public_url=self.public_url,
             sign_in_key=Path(self.sign_in_key),
             sign_in_days=self.sign_in_days,
+            sign_in_grace_days=self.sign_in_grace_days,
             retention=RetentionLimits(days=self.keep_days, bytes=None, long_arguments=None),
             audit=AuditSettings(
                 sinks=tuple(self.audit_sinks),
@@ -440,6 +447,7 @@ async def _until(stopped: asyncio.Event, box: HubBox) -> None:
             if looks % _OLD == 0:
                 await _now_or_later(box.reports.remove_old(), "old records of users' servers will be removed later")
                 await _now_or_later(box.sign_ins.remove_old(), "old sign-ins will be removed later")
+                box.left_sign_ins.begin()
             if looks % _NOTED == 0:
                 await _now_or_later(box.reports.note_heads(), "the audit chain will cover the last reports later")
             looks += 1

@@ -49,6 +49,7 @@ from .audit_sinks import make_forwarder, make_outbox
 from .calls import CentralCalls
 from .central_servers import CentralServers
 from .forwarding import RecordForwarder
+from .left_sign_ins import LeftSignIns
 from .local_calls import HubPolicyManager
 from .logs import RequestLog
 from .metrics import Metrics
@@ -97,6 +98,8 @@ class Settings:
         The file with the keys that encrypt users' sign-ins in the database.
     sign_in_days : float or None
         How many days a sign-in is kept after it was made or last renewed; ``None`` for ever.
+    sign_in_grace_days : float
+        How many days a sign-in is kept after its server has left the policy, or changed its address there.
     audit : AuditSettings
         Where the record is sent, and what of it.
     """
@@ -114,6 +117,7 @@ class Settings:
     public_url: str = ""
     sign_in_key: Path = Path("agentbox_hub_sign_in_key")
     sign_in_days: float | None = 90.0
+    sign_in_grace_days: float = 7.0
     audit: AuditSettings = field(default_factory=AuditSettings)
 
 
@@ -138,6 +142,7 @@ class HubBox:
     policy: PolicyInForce
     changes: ChangeRecorder
     sign_ins: CentralSignIns
+    left_sign_ins: LeftSignIns
     sign_in_managers: SignInManagers
     forwarder: RecordForwarder | None
 
@@ -203,6 +208,7 @@ class HubBox:
             await self.approvals.orphan()
         self.sign_in_managers.close()
         await self.servers.aclose()
+        await self.left_sign_ins.aclose()
         await self.sign_ins.aclose()
         self.checker.close()
         await self.approvals.recorded()
@@ -261,6 +267,14 @@ def build(settings: Settings, policy: PolicyFile, environment: Mapping[str, str]
         policy=in_force,
         public_url=settings.public_url,
         keep_days=settings.sign_in_days,
+    )
+    left_sign_ins = LeftSignIns(
+        sign_ins.table,
+        sign_ins.keys,
+        policy=in_force,
+        environment=environment,
+        clock=clock,
+        grace_days=settings.sign_in_grace_days,
     )
     servers = CentralServers(
         policy=in_force,
@@ -373,6 +387,7 @@ def build(settings: Settings, policy: PolicyFile, environment: Mapping[str, str]
         policy=in_force,
         changes=changes,
         sign_ins=sign_ins,
+        left_sign_ins=left_sign_ins,
         sign_in_managers=SignInManagers(sign_ins, servers, ids=ids, public_url=settings.public_url),
         forwarder=forwarder,
     )

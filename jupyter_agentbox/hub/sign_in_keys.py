@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -17,6 +18,26 @@ from .key_files import read_key_file
 log = logging.getLogger(__name__)
 
 _ENCODING: Final = "utf-8"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeptSignIn:
+    """A stored sign-in, and whose it is.
+
+    Parameters
+    ----------
+    user, server : str
+        The user and the server.
+    sign_in : JSON object
+        The sign-in.
+    left_at : float or None
+        Since when the policy has no such server any more, in seconds since 1970; ``None`` if it has, or that is new.
+    """
+
+    user: str
+    server: str
+    sign_in: JsonObject
+    left_at: float | None = None
 
 
 class SignInKeys:
@@ -56,11 +77,22 @@ class SignInKeys:
         ToolServerError
             If the keys cannot be read.
         """
-        content = {"user": user, "server": server, "sign_in": sign_in}
-        return self._current().encrypt(json.dumps(content).encode(_ENCODING))
+        return self.encrypt_kept(KeptSignIn(user=user, server=server, sign_in=sign_in))
 
-    def decrypt(self, user: str, server: str, content: bytes) -> JsonObject | None:
-        """Return a user's sign-in to a server; ``None`` if it was encrypted with another key, or for somebody else.
+    def encrypt_kept(self, kept: KeptSignIn) -> bytes:
+        """Return the stored form of a sign-in, with since when the policy has no such server.
+
+        Raises
+        ------
+        ToolServerError
+            If the keys cannot be read.
+        """
+        content = {"user": kept.user, "server": kept.server, "sign_in": kept.sign_in}
+        left = {} if kept.left_at is None else {"left_at": kept.left_at}
+        return self._current().encrypt(json.dumps({**content, **left}).encode(_ENCODING))
+
+    def decrypt_kept(self, content: bytes) -> KeptSignIn | None:
+        """Return a stored sign-in, whosever it is; ``None`` if it was encrypted with another key.
 
         Raises
         ------
@@ -70,13 +102,26 @@ class SignInKeys:
         try:
             found = json.loads(self._current().decrypt(content))
         except InvalidToken:
+            return None
+        left_at, sign_in = found.get("left_at"), found["sign_in"]
+        return KeptSignIn(user=found["user"], server=found["server"], sign_in=sign_in, left_at=left_at)
+
+    def decrypt(self, user: str, server: str, content: bytes) -> JsonObject | None:
+        """Return a user's sign-in to a server; ``None`` if it was encrypted with another key, or for somebody else.
+
+        Raises
+        ------
+        ToolServerError
+            If the keys cannot be read.
+        """
+        kept = self.decrypt_kept(content)
+        if kept is None:
             log.warning("the sign-in of %r to `%s` was encrypted with another key: it is not used", user, server)
             return None
-        if (found["user"], found["server"]) != (user, server):
+        if (kept.user, kept.server) != (user, server):
             log.error("the sign-in of %r to `%s` in the database is not theirs: it is not used", user, server)
             return None
-        sign_in: JsonObject = found["sign_in"]
-        return sign_in
+        return kept.sign_in
 
     def _current(self) -> MultiFernet:
         try:

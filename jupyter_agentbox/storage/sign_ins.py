@@ -5,7 +5,8 @@ The table is the service's: it is created when the service opens the database, a
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from sqlalchemy import (
@@ -20,6 +21,7 @@ from sqlalchemy import (
     inspect,
     select,
     text,
+    tuple_,
 )
 
 from jupyter_agentbox.core.pagination import microseconds
@@ -31,6 +33,8 @@ from .json_text import text_key
 from .service_claim import ServiceClaim
 
 _DAY: Final = 86_400_000_000  # microseconds, as times are kept
+#: How many sign-ins are read at a time.
+_PAGE: Final = 200
 
 _metadata: Final = MetaData()
 
@@ -43,6 +47,23 @@ sign_ins: Final = Table(
     Column("content", LargeBinary, nullable=False),
     Column("changed_at", BigInteger, nullable=False),
 )
+
+
+@dataclass(frozen=True, slots=True)
+class SignInRow:
+    """A row of the table.
+
+    Parameters
+    ----------
+    tenant, server : str
+        Its key, in the form in which the database has it.
+    content : bytes
+        The encrypted sign-in.
+    """
+
+    tenant: str
+    server: str
+    content: bytes
 
 
 class SqlSignInTable:
@@ -91,13 +112,35 @@ class SqlSignInTable:
         """
         return await self._committer.run(lambda connection: _content(connection, tenant, server), write=False)
 
-    async def change(self, tenant: str, server: str, changed: Callable[[bytes | None], bytes | None]) -> bytes | None:
+    async def page(self, after: SignInRow | None = None) -> Sequence[SignInRow]:
+        """Return the next sign-ins of all users after a row, in the order of their keys.
+
+        Raises
+        ------
+        StorageError
+        """
+        columns = (sign_ins.c.tenant, sign_ins.c.server)
+        query = select(*columns, sign_ins.c.content).order_by(*columns).limit(_PAGE)
+        if after is not None:
+            query = query.where(tuple_(*columns) > tuple_(after.tenant, after.server))
+
+        def job(connection: Connection) -> list[SignInRow]:
+            rows = connection.execute(query).all()
+            return [SignInRow(tenant, server, _bytes_of(content) or b"") for tenant, server, content in rows]
+
+        return await self._committer.run(job, write=False)
+
+    async def change(
+        self, tenant: str, server: str, changed: Callable[[bytes | None], bytes | None], *, is_renewal: bool = True
+    ) -> bytes | None:
         """Change a user's sign-in to a server; return it as it is afterwards.
 
         Parameters
         ----------
         changed : callable
             Returns the new sign-in for the stored one; ``None`` to delete it. It may be called twice.
+        is_renewal : bool
+            Whether the age of a changed sign-in counts from now.
 
         Raises
         ------
@@ -110,9 +153,11 @@ class SqlSignInTable:
             before = _content(connection, tenant, server)
             after = changed(before)
             if after != before:
+                since = None if is_renewal else _changed_at(connection, tenant, server)
                 connection.execute(sign_ins.delete().where(_is(tenant, server)))
                 if after is not None:
-                    row = {"tenant": text_key(tenant), "server": text_key(server), "content": after, "changed_at": now}
+                    at = now if since is None else since
+                    row = {"tenant": text_key(tenant), "server": text_key(server), "content": after, "changed_at": at}
                     connection.execute(sign_ins.insert().values(row))
             return after
 
@@ -161,6 +206,13 @@ def _is(tenant: str, server: str) -> ColumnElement[bool]:
 
 
 def _content(connection: Connection, tenant: str, server: str) -> bytes | None:
-    found = connection.scalar(select(sign_ins.c.content).where(_is(tenant, server)))
+    return _bytes_of(connection.scalar(select(sign_ins.c.content).where(_is(tenant, server))))
+
+
+def _changed_at(connection: Connection, tenant: str, server: str) -> int | None:
+    return connection.scalar(select(sign_ins.c.changed_at).where(_is(tenant, server)))
+
+
+def _bytes_of(found: object) -> bytes | None:
     # SQLite keeps whatever somebody wrote there: what is no sign-in must not stop the next one
     return bytes(found) if isinstance(found, bytes | bytearray | memoryview) else None

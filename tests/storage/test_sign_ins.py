@@ -71,6 +71,30 @@ async def test_age_counts_from_the_last_change(url: str) -> None:
         assert (await table.load("ada", "crm"), await table.load("bob", "crm")) == (None, b"2")
 
 
+async def test_a_note_in_a_sign_in_does_not_make_it_younger(url: str) -> None:
+    clock = FakeClock()
+    async with opened(url, clock) as table:
+        await table.change("ada", "crm", lambda _: b"1")
+        clock.advance(20 * DAY)
+        assert await table.change("ada", "crm", lambda _: b"noted", is_renewal=False) == b"noted"
+        clock.advance(11 * DAY)
+        assert await table.remove_old(30) == 1
+
+
+async def test_all_sign_ins_are_read_page_by_page(url: str) -> None:
+    users = [*NAMES, *(f"user{number}" for number in range(250))]
+    async with opened(url) as table:
+        for user in users:
+            await table.change(user, "crm", lambda _, user=user: repr(user).encode())
+        await table.change("ada", "mail", lambda _: b"mail")
+        found: list[bytes] = []
+        rows, pages = await table.page(), 0
+        while rows:
+            found += [row.content for row in rows]
+            rows, pages = await table.page(rows[-1]), pages + 1
+    assert (sorted(found), pages) == (sorted([b"mail", *(repr(user).encode() for user in users)]), 2)
+
+
 async def test_all_sign_ins_of_a_user_are_deleted(url: str) -> None:
     async with opened(url) as table:
         for user, server in (("ada", "crm"), ("ada", "mail"), ("bob", "crm")):

@@ -1,0 +1,180 @@
+"""Users' sign-ins to central servers that the policy no longer has, or has at another address."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Final
+
+from jupyter_agentbox.background import in_background
+from jupyter_agentbox.core.ports import Clock
+from jupyter_agentbox.core.text import one_line
+from jupyter_agentbox.exceptions import StorageError, ToolServerError
+from jupyter_agentbox.mcp_client.configuration import HttpServer, UnusableServer
+from jupyter_agentbox.mcp_client.sign_ins import SignIn, sign_in_from_json
+from jupyter_agentbox.mcp_client.token_requests import revoke
+from jupyter_agentbox.mcp_client.trust_keys import trust_key_of
+from jupyter_agentbox.storage.sign_ins import SignInRow, SqlSignInTable
+
+from .policy_file import PolicyFile
+from .policy_in_force import PolicyInForce
+from .sign_in_keys import KeptSignIn, SignInKeys
+
+log = logging.getLogger(__name__)
+
+_DAY: Final = 86_400.0
+#: A user and a group that no Hub has: a server whose address depends on its user, or on their groups, has another one
+#: for these than for others.
+_NOBODY: Final = "agentbox-of-nobody"
+
+
+class _Addresses:
+    """The addresses of the servers to which users sign in, as a policy has them.
+
+    Parameters
+    ----------
+    policy : PolicyFile
+        The policy.
+    environment : mapping
+        The service's environment.
+    """
+
+    def __init__(self, policy: PolicyFile, environment: Mapping[str, str]) -> None:
+        self._policy = policy
+        self._environment = environment
+        here, there = self._keys_of("user", ()), self._keys_of(_NOBODY, (_NOBODY,))
+        self._of_all = {name: key for name, key in here.items() if there.get(name) == key}
+
+    def has_left(self, kept: KeptSignIn) -> bool:
+        """Whether the policy does not have the server of a sign-in at the address for which it is."""
+        if kept.server not in self._policy.sign_in_servers:
+            return True
+        if kept.server in self._of_all:
+            return kept.sign_in.get("trust_key") != self._of_all[kept.server]
+        keys = [self._keys_of(kept.user, groups).get(kept.server) for groups in ((), (_NOBODY,))]
+        if keys[0] is None or keys[0] != keys[1]:  # only the user's next request tells in which groups they are
+            return False
+        return kept.sign_in.get("trust_key") != keys[0]
+
+    def _keys_of(self, user: str, groups: tuple[str, ...]) -> dict[str, str]:
+        """Return the trust keys of a user's servers that can be used."""
+        found = self._policy.servers_for(self._environment, user=user, groups=groups).servers.items()
+        return {name: trust_key_of(one) for name, one in found if not isinstance(one, UnusableServer)}
+
+
+class LeftSignIns:
+    """Removes the sign-ins to servers that have left the policy for longer than a mistaken edit lasts.
+
+    Since when a server is gone is stored, encrypted, with each sign-in to it, so that neither a restart nor another
+    replica begins to count anew, and so that it is forgotten as soon as the server is back.
+
+    Parameters
+    ----------
+    table : SqlSignInTable
+        The sign-ins.
+    keys : SignInKeys
+        Decrypts them.
+    policy : PolicyInForce
+        The policy in force.
+    environment : mapping
+        The service's environment, for variables in the entries of servers.
+    clock : Clock
+        The time.
+    grace_days : float
+        For how many days a server must be gone.
+    """
+
+    def __init__(
+        self,
+        table: SqlSignInTable,
+        keys: SignInKeys,
+        *,
+        policy: PolicyInForce,
+        environment: Mapping[str, str],
+        clock: Clock,
+        grace_days: float,
+    ) -> None:
+        self._table = table
+        self._keys = keys
+        self._policy = policy
+        self._environment = environment
+        self._clock = clock
+        self._grace = grace_days * _DAY
+        self._look: asyncio.Task[None] | None = None
+
+    def begin(self) -> None:
+        """Do `remove` in the background, unless an earlier one goes on: a provider may take its time."""
+        if self._look is None or self._look.done():
+            self._look = in_background(self.remove(), what="removing sign-ins to servers that have left the policy")
+
+    async def aclose(self) -> None:
+        """End what goes on in the background. The next look continues with it."""
+        if self._look is not None:
+            self._look.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._look
+
+    async def remove(self) -> None:
+        """Look at all sign-ins: note which servers are gone, and delete and revoke what has been left for too long."""
+        policy = self._policy.current
+        try:
+            addresses = await asyncio.to_thread(_Addresses, policy, self._environment)
+            row: SignInRow | None = None
+            while rows := await self._table.page(row):
+                for row in rows:
+                    if self._policy.current is not policy:
+                        return
+                    await self._look_at(row, addresses)
+        except (StorageError, ToolServerError) as error:
+            log.warning("sign-ins to servers that have left the policy will be removed later: %s", error)
+
+    async def _look_at(self, row: SignInRow, addresses: _Addresses) -> None:
+        kept = await asyncio.to_thread(self._keys.decrypt_kept, row.content)
+        if kept is None:  # nobody can use it
+            return
+        now, is_left = self._clock.now().timestamp(), await asyncio.to_thread(addresses.has_left, kept)
+        if not is_left and kept.left_at is not None:
+            await self._replace(row, kept, replace(kept, left_at=None))
+        elif is_left and kept.left_at is None:
+            await self._replace(row, kept, replace(kept, left_at=now))
+        elif is_left and kept.left_at is not None and now - kept.left_at >= self._grace:
+            was_there = await self._replace(row, kept, None)
+            if was_there:
+                await self._revoke(kept)
+
+    async def _replace(self, row: SignInRow, kept: KeptSignIn, after: KeptSignIn | None) -> bool:
+        """Replace a sign-in, or with ``None`` delete it, unless its user has signed in or out meanwhile.
+
+        Returns whether it was still there.
+        """
+        is_there = False
+        content = None if after is None else await asyncio.to_thread(self._keys.encrypt_kept, after)
+
+        def changed(before: bytes | None) -> bytes | None:
+            nonlocal is_there
+            is_there = before == row.content
+            return content if is_there else before
+
+        await self._table.change(kept.user, kept.server, changed, is_renewal=False)
+        return is_there
+
+    async def _revoke(self, kept: KeptSignIn) -> None:
+        """Tell the provider that a sign-in that was deleted has ended, if it can be told."""
+        log.info(
+            "the sign-in of %s to the central server %s was removed: the policy has not had that server for %g days",
+            *(one_line(kept.user), kept.server, self._grace / _DAY),
+        )
+        found = sign_in_from_json(kept.sign_in, str(kept.sign_in.get("trust_key") or ""))
+        if found is not None and (server := _server_of(kept.server, found)) is not None:
+            await revoke(server, found)
+
+
+def _server_of(name: str, found: SignIn) -> HttpServer | None:
+    """Return the server to which somebody had signed in: the policy may not have it any more, but its metadata say."""
+    for metadata, key in ((found.resource, "resource"), (found.provider, "issuer")):
+        if metadata is not None and isinstance(url := metadata.get(key), str):
+            return HttpServer(name=name, url=url)
+    return None

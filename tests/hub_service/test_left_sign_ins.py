@@ -1,0 +1,169 @@
+"""Sign-ins to servers that have left the policy go with them, but not at once."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import sqlite3
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jupyter_agentbox.system import SystemClock
+from tests.oauth_server import OAuthServer, running_oauth_server
+
+from .service import USERS, Service, running_service
+from .test_sign_in_troubles import set_policy
+from .test_sign_ins import SERVER, Browser, at, policy_with, whoami
+
+DAY = 86_400
+WITHOUT: dict[str, Any] = {"rules": [], "mcpServers": {}}
+
+
+@pytest.fixture
+def remote() -> Iterator[OAuthServer]:
+    with running_oauth_server() as found:
+        yield found
+
+
+@pytest.fixture
+def days(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """Days that have passed, in a list that a test changes."""
+    passed = [0.0]
+    now = SystemClock.now
+    monkeypatch.setattr(SystemClock, "now", lambda clock: now(clock) + timedelta(days=passed[0]))
+    return passed
+
+
+def kept_in(directory: Path) -> list[tuple[str, str]]:
+    with sqlite3.connect(directory / "hub.sqlite") as database:
+        return sorted(database.execute("SELECT tenant, server FROM agentbox_sign_ins").fetchall())
+
+
+def revoked(remote: OAuthServer) -> list[str]:
+    return [form["token"] for what, form in remote.asked if what == "revoke"]
+
+
+async def look(service: Service) -> None:
+    await service.box.left_sign_ins.remove()
+
+
+@pytest.mark.parametrize("change", ["no server", "no sign-in", "another address"])
+async def test_a_sign_in_to_a_server_that_is_gone_is_removed_and_revoked_after_the_grace(
+    remote: OAuthServer, tmp_path: Path, days: list[float], change: str
+) -> None:
+    after = {
+        "no server": WITHOUT,
+        "no sign-in": policy_with(remote, oauth=False),
+        "another address": policy_with(remote, url=f"{remote.url}?of=another"),
+    }[change]
+    async with running_service(tmp_path, policy_with(remote), **at(tmp_path)) as service:
+        for user in ("ada", "bob"):
+            assert (await Browser(service, user).sign_in(remote, user)).code == 200
+        refresh = set(remote.refreshable)
+        await look(service)
+        await set_policy(service, tmp_path, after)
+        await look(service)
+        days[0] = 6.9
+        await look(service)
+        assert (kept_in(tmp_path), revoked(remote)) == ([("ada", SERVER), ("bob", SERVER)], [])
+    async with running_service(tmp_path, after, **at(tmp_path)) as service:  # a restart does not begin anew
+        days[0] = 7.1
+        await look(service)
+        assert (kept_in(tmp_path), set(revoked(remote))) == ([], refresh)
+
+
+async def test_a_mistaken_edit_that_is_mended_in_time_loses_nothing_and_is_forgotten(
+    remote: OAuthServer, tmp_path: Path, days: list[float]
+) -> None:
+    async with running_service(tmp_path, policy_with(remote), **at(tmp_path)) as service:
+        await Browser(service, "ada").sign_in(remote, "ada")
+        for _ in range(3):
+            await set_policy(service, tmp_path, WITHOUT)
+            await look(service)
+            days[0] += 5
+            await set_policy(service, tmp_path, policy_with(remote))
+            await look(service)
+        await set_policy(service, tmp_path, WITHOUT)
+        await look(service)
+        days[0] += 5
+        await look(service)
+        await set_policy(service, tmp_path, policy_with(remote))
+        assert await whoami(service, "ada") == "you are ada"
+        # A broken file is no policy at all: the last good one stays in force.
+        (tmp_path / "policy.json").write_text("{")
+        await service.box.policy.reload()
+        for _ in range(2):
+            days[0] += 20
+            await look(service)
+        assert kept_in(tmp_path) == [("ada", SERVER)]
+    assert revoked(remote) == []
+
+
+async def test_an_address_with_the_users_groups_is_not_taken_for_another(
+    remote: OAuthServer, tmp_path: Path, days: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    policy = policy_with(remote, url=f"{remote.url}?groups=${{HUB_GROUPS}}&user=${{HUB_USER}}")
+    async with running_service(tmp_path, policy, **at(tmp_path)) as service:
+        await Browser(service, "ada").sign_in(remote, "ada")
+        for _ in range(2):
+            await look(service)
+            days[0] += 30
+        assert kept_in(tmp_path) == [("ada", SERVER)]
+        monkeypatch.setitem(USERS, "ada", [])
+        await set_policy(service, tmp_path, policy_with(remote, url=f"{remote.url}?user=${{HUB_USER}}"))
+        for _ in range(2):
+            await look(service)
+            days[0] += 30
+        assert kept_in(tmp_path) == []
+
+
+async def test_a_provider_that_is_gone_or_a_key_that_is_lost_stops_nothing(
+    remote: OAuthServer, tmp_path: Path, days: list[float], caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "jupyter_agentbox")
+    async with running_service(tmp_path, policy_with(remote), **at(tmp_path)) as service:
+        for user in ("ada", "bob"):
+            await Browser(service, user).sign_in(remote, user)
+        with sqlite3.connect(tmp_path / "hub.sqlite") as database:
+            database.execute("UPDATE agentbox_sign_ins SET content = x'00' WHERE tenant = 'bob'")
+        await set_policy(service, tmp_path, WITHOUT)
+        await look(service)
+        days[0] += 8
+        remote.on_ask = lambda _: 1 / 0
+        await look(service)
+        assert kept_in(tmp_path) == [("bob", SERVER)]
+    removed = [line for line in caplog.messages if "was removed" in line]
+    assert removed == [
+        f"the sign-in of ada to the central server {SERVER} was removed: the policy has not had that server for 7 days"
+    ]
+    assert not [secret for secret in remote.secrets if secret in caplog.text]
+
+
+async def test_a_sign_in_made_during_the_look_stays(
+    remote: OAuthServer, tmp_path: Path, days: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with running_service(tmp_path, policy_with(remote), **at(tmp_path)) as service:
+        await Browser(service, "ada").sign_in(remote, "ada")
+        elsewhere = policy_with(remote, url=f"{remote.url}?of=another")
+        await set_policy(service, tmp_path, elsewhere)
+        await look(service)
+        days[0] += 8
+        change = service.box.sign_ins.table.change
+        signed_in = asyncio.Event()
+
+        async def late(*args: Any, **more: Any) -> Any:
+            if not signed_in.is_set():
+                signed_in.set()
+                assert (await Browser(service, "ada").sign_in(remote, "ada")).code == 200
+            return await change(*args, **more)
+
+        monkeypatch.setattr(service.box.sign_ins.table, "change", late)
+        await look(service)
+        assert kept_in(tmp_path) == [("ada", SERVER)]
+        assert await Browser(service, "ada").status() == "signed in"
+    assert json.loads((tmp_path / "policy.json").read_text()) == elsewhere
