@@ -71,6 +71,7 @@ access = "access:services!service=agentbox"
 c.JupyterHub.load_roles = [
     {"name": "user", "scopes": ["self", access]},
     {"name": "server", "scopes": ["users:activity!user", "access:servers!server", access]},
+    {"name": "agentbox-groups", "scopes": ["read:groups"], "services": ["agentbox"]},
 ]
 if token := os.environ.get("DEMO_HUB_ADMIN_TOKEN"):  # for tests
     c.JupyterHub.services.append({"name": "setup", "api_token": token})

@@ -136,7 +136,14 @@ class MetricsHandler(JsonHandler):
         forwarder = self.parts.forwarder
         sinks = () if forwarder is None else await forwarder.states()
         self.set_header("Content-Type", CONTENT_TYPE_LATEST)
-        self.finish(self.parts.metrics.text(missing_records=missing, policy=self.parts.policy.to_json(), sinks=sinks))
+        self.finish(
+            self.parts.metrics.text(
+                missing_records=missing,
+                policy=self.parts.policy.to_json(),
+                group_problems=self.parts.approver_groups.count,
+                sinks=sinks,
+            )
+        )
 
 
 class LiveHandler(HubServiceHandler):
@@ -160,7 +167,15 @@ class ReadyHandler(HubServiceHandler):
         else:
             policy, forwarder = self.parts.policy.to_json(), self.parts.forwarder
             down = [] if forwarder is None else forwarder.down()
-            self.finish({"status": "ok", "database_held_since": since, "policy": policy, "audit_sinks_down": down})
+            self.finish(
+                {
+                    "status": "ok",
+                    "database_held_since": since,
+                    "policy": policy,
+                    "group_problems": self.parts.approver_groups.count,
+                    "audit_sinks_down": down,
+                }
+            )
 
 
 def _to_json(record: ApprovalRequest) -> JsonObject:

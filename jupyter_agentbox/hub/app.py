@@ -27,9 +27,11 @@ from jupyter_agentbox.storage.sign_ins import SqlSignInTable
 from jupyter_agentbox.storage.signed_policies import public_key_of
 from jupyter_agentbox.system import SystemClock
 
+from .approver_groups import notes_on_groups
 from .audit_sinks import notes_of_sinks, sinks_of
 from .composition import HubBox, Settings, build
 from .gc_pauses import kept_short
+from .hub_groups import HubGroups
 from .logs import log_as_json
 from .policy_file import PolicyFile, PolicyFileError, read_policy_file
 from .policy_notes import notes_of
@@ -235,7 +237,7 @@ class HubService(Application):
             *notes_of_sinks(audit),
         ]
         if self.check_config:
-            _tell(policy, notes)
+            _tell(policy, [*notes, *self._notes_on_groups(policy)])
             return OK
         log_as_json(cast("int | str", self.log_level))
         for note in notes:
@@ -348,6 +350,11 @@ class HubService(Application):
             raise ValueError("no policy file is given: add --policy FILE")
         return read_policy_file(Path(self.policy), os.environ)
 
+    def _notes_on_groups(self, policy: PolicyFile) -> Sequence[str]:
+        """Ask the Hub about the groups that the policy names, where this process has a token for it."""
+        hub_auth = HubOAuth(parent=self)
+        return asyncio.run(notes_on_groups(policy, HubGroups(hub_auth))) if hub_auth.api_token else ()
+
     def _hub_auth(self) -> HubOAuth:
         hub_auth = HubOAuth(parent=self)
         if not hub_auth.api_token:
@@ -391,6 +398,7 @@ class HubService(Application):
                 await box.start()
             box.policy.begin_signing(self._signer)  # it counts versions, so only the holder of the database may begin
             front.application = make_application(box, hub_auth, self.public_url)
+            box.approver_groups.begin_asking(HubGroups(hub_auth))
             if self.standby:
                 log.info("this replica has held the database since %s, and answers", box.claim.since)
             else:
@@ -450,6 +458,7 @@ async def _until(stopped: asyncio.Event, box: HubBox) -> None:
                 box.left_sign_ins.begin()
             if looks % _NOTED == 0:
                 await _now_or_later(box.reports.note_heads(), "the audit chain will cover the last reports later")
+                box.approver_groups.begin()  # members come and go
             looks += 1
 
 

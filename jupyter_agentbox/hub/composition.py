@@ -45,6 +45,7 @@ from jupyter_agentbox.storage.service_claim import ServiceClaim
 from jupyter_agentbox.storage.sign_ins import SqlSignInTable
 from jupyter_agentbox.system import RandomIds, SystemClock
 
+from .approver_groups import ApproverGroups
 from .audit_sinks import make_forwarder, make_outbox
 from .calls import CentralCalls
 from .central_servers import CentralServers
@@ -140,6 +141,7 @@ class HubBox:
     metrics: Metrics
     checker: JsonSchemaChecker
     policy: PolicyInForce
+    approver_groups: ApproverGroups
     changes: ChangeRecorder
     sign_ins: CentralSignIns
     left_sign_ins: LeftSignIns
@@ -201,6 +203,7 @@ class HubBox:
             self.checker.close()
             await self.claim.aclose()
             return
+        await self.approver_groups.aclose()
         self.approvals.abandoned.stop_looking()
         await self.calls.leave()
         await self.changes.aclose()
@@ -385,6 +388,7 @@ def build(settings: Settings, policy: PolicyFile, environment: Mapping[str, str]
         metrics=metrics,
         checker=checker,
         policy=in_force,
+        approver_groups=ApproverGroups(in_force),
         changes=changes,
         sign_ins=sign_ins,
         left_sign_ins=left_sign_ins,

@@ -21,6 +21,7 @@ from jupyter_agentbox.services.audit.manager import AuditManager
 from jupyter_agentbox.services.handlers import read_json_object, status_code_of
 from jupyter_agentbox.services.json_answers import answer_text
 
+from .approver_groups import ApproverGroups
 from .callers import AUDIT_SCOPE, HOLD_SCOPE, Caller, caller_by_token
 from .calls import CentralCalls
 from .forwarding import RecordForwarder
@@ -61,6 +62,8 @@ class Parts:
         Raises `StorageError` unless the database can be read and written.
     policy : PolicyInForce
         The policy in force.
+    approver_groups : ApproverGroups
+        Whether the groups that it names can approve.
     sign_in_managers : SignInManagers
         Sign users in to central servers, and out.
     changes : ChangeRecorder
@@ -82,6 +85,7 @@ class Parts:
     prefix: str
     is_ready: Callable[[], Any]
     policy: PolicyInForce
+    approver_groups: ApproverGroups
     sign_in_managers: SignInManagers
     changes: ChangeRecorder
     forwarder: RecordForwarder | None
@@ -137,7 +141,7 @@ class HubServiceHandler(HubOAuthenticated, web.RequestHandler):  # type: ignore[
         self._check_is_navigation()
         token = cookie.decode("ascii", "replace")
         session = hub_auth.get_session_id(self)
-        return await caller_by_token(hub_auth, token, session=session, use_cache=use_cache)
+        return self._seen(await caller_by_token(hub_auth, token, session=session, use_cache=use_cache))
 
     async def take_turn(self, caller: Caller) -> None:
         """Wait for the caller's turn, so that who asks for much does not delay the others."""
@@ -162,7 +166,12 @@ class HubServiceHandler(HubOAuthenticated, web.RequestHandler):  # type: ignore[
         """Return the owner of the token in the request's header; ``None`` without a token that may be used here."""
         hub_auth = self.parts.hub_auth
         token = hub_auth.get_token(self, in_cookie=False)
-        return None if not token else await caller_by_token(hub_auth, token, use_cache=use_cache)
+        return None if not token else self._seen(await caller_by_token(hub_auth, token, use_cache=use_cache))
+
+    def _seen(self, caller: Caller | None) -> Caller | None:
+        if caller is not None:
+            self.parts.approver_groups.saw(caller)
+        return caller
 
     def check_may_read_record(self) -> None:
         """Refuse callers who may not read the record of all users."""

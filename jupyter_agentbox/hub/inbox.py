@@ -36,6 +36,7 @@ class InboxHandler(PageHandler):
             wanted=wanted,
             query=urlencode(wanted.to_json()),
             policy_problems=self._policy_problems(),
+            group_problems=self._group_problems(),
             policy_version=self.parts.policy.version,
             has_sign_ins=bool(self.parts.policy.current.sign_in_servers),
             selects=bool(self.get_query_argument("several", "")) and bool(mine),
@@ -54,6 +55,13 @@ class InboxHandler(PageHandler):
         if self.parts.reviews.is_auditor(self.caller):
             return [visible(str(one)) for one in problems]
         return [f"line {one.line}, column {one.column}" if one.line else "the whole file" for one in problems]
+
+    def _group_problems(self) -> list[str]:
+        """Return which groups cannot approve, for auditors alone: it says who is in which group."""
+        if not self.parts.reviews.is_auditor(self.caller):
+            return []
+        report = self.parts.approver_groups.report
+        return [visible(one) for one in (report.unknown, *report.problems, *report.partly) if one]
 
     def _listed(self, reviewed: ReviewRequest) -> dict[str, Any]:
         (arguments, is_whole), odd = listed_arguments(reviewed.request), warnings_of(reviewed.request)

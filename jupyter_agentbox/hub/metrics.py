@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
@@ -88,10 +89,23 @@ class Metrics:
             "1 if the policy file is in force; 0 if it cannot be used and an earlier version is in force.",
             registry=self.registry,
         )
+        self._group_problems = Gauge(
+            "agentbox_hub_group_problems",
+            "Rules with groups of approvers that the Hub does not have, or that have too few members; NaN if unknown.",
+            registry=self.registry,
+        )
         self._open: dict[str, ApprovalRequest] = {}
 
-    def text(self, *, missing_records: int, policy: JsonObject, sinks: Sequence[SinkState] = ()) -> bytes:
+    def text(
+        self,
+        *,
+        missing_records: int,
+        policy: JsonObject,
+        group_problems: int | None = None,
+        sinks: Sequence[SinkState] = (),
+    ) -> bytes:
         """Return all metrics in Prometheus' text format."""
+        self._group_problems.set(math.nan if group_problems is None else group_problems)
         for sink in sinks:
             self._waiting.labels(sink.number).set(sink.waiting)
             self._waiting_seconds.labels(sink.number).set(sink.seconds)

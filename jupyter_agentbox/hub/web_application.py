@@ -73,6 +73,7 @@ def make_application(box: HubBox, hub_auth: HubOAuth, public_url: str) -> web.Ap
         prefix=prefix,
         is_ready=_shared(box.is_ready),
         policy=box.policy,
+        approver_groups=box.approver_groups,
         sign_in_managers=box.sign_in_managers,
         changes=box.changes,
         forwarder=box.forwarder,

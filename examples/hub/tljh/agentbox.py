@@ -17,6 +17,8 @@ c.JupyterHub.load_roles.extend(
     [
         {"name": "user", "scopes": ["self", access]},
         {"name": "server", "scopes": ["users:activity!user", "access:servers!server", access]},
+        # so that the service notices groups in which nobody can approve
+        {"name": "agentbox-groups", "scopes": ["read:groups"], "services": ["agentbox"]},
     ]
 )
 c.JupyterHub.load_groups = {"data-stewards": {"users": ["bob", "cleo"]}}

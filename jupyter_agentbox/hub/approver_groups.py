@@ -1,0 +1,236 @@
+"""Groups of approvers that the Hub does not know, or that have too few members for anybody to approve."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from jupyter_agentbox.background import in_background
+from jupyter_agentbox.core.policy import Rule
+from jupyter_agentbox.core.text import counted, one_line
+
+from .callers import Caller
+from .hub_groups import GroupSource, GroupsUnreadableError
+from .policy_file import PolicyFile
+from .policy_in_force import PolicyInForce
+
+log = logging.getLogger(__name__)
+
+#: How many users are remembered.
+_MOST_SEEN: Final = 10_000
+_LONGEST: Final = 500
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupReport:
+    """What is known about the groups that a policy names.
+
+    Parameters
+    ----------
+    problems : tuple of str
+        A message for each rule, or list, that names a group in vain, with the file and the line.
+    partly : tuple of str
+        A message for each rule by which only the members of its group cannot get their own calls approved.
+    unknown : str
+        Why the groups could not be read; empty if they could. Then the messages say whom the service has seen.
+    """
+
+    problems: tuple[str, ...] = ()
+    partly: tuple[str, ...] = ()
+    unknown: str = ""
+
+
+async def report_on(policy: PolicyFile, source: GroupSource, seen: Mapping[str, frozenset[str]]) -> GroupReport:
+    """Return what is known about the groups that a policy names.
+
+    Parameters
+    ----------
+    policy : PolicyFile
+        The policy.
+    source : GroupSource
+        The Hub.
+    seen : mapping
+        The groups of users whom the service has seen, by user, for a Hub that does not tell.
+    """
+    groups: dict[str, frozenset[str] | None] = {}
+    try:
+        for name in sorted({*policy.auditors, *(name for rule in _asking(policy) for name in _named(rule))}):
+            groups[name] = await source.members_of(name)
+    except GroupsUnreadableError as error:
+        return GroupReport(problems=tuple(_seen_problems(policy, seen)), unknown=str(error))
+    return GroupReport(
+        problems=tuple(one_line(one, _LONGEST) for one in _problems(policy, groups)),
+        partly=tuple(one_line(one, _LONGEST) for one in _problems_of_members(policy, groups)),
+    )
+
+
+async def notes_on_groups(policy: PolicyFile, source: GroupSource) -> Sequence[str]:
+    """Return notes on the groups that a policy names, for a check of the configuration."""
+    report = await report_on(policy, source, {})
+    if report.unknown:
+        return [f"the groups of approvers were not checked: {report.unknown}"]
+    return [*report.problems, *report.partly]
+
+
+def _asking(policy: PolicyFile) -> Sequence[Rule]:
+    """Return the rules that ask approvers, of central tools and of users' own."""
+    local = () if policy.local is None else policy.local.rules
+    return [rule for rule in (*policy.policy.rules, *local) if rule.approvers is not None]
+
+
+def _deciding(rule: Rule) -> Sequence[str]:
+    """Return the groups whose members' approvals count, the asked one first."""
+    approvers = rule.approvers
+    if approvers is None:
+        return ()
+    later = () if approvers.escalation is None else (approvers.escalation.group,)
+    return list(dict.fromkeys((approvers.group, *approvers.delegates, *later)))
+
+
+def _named(rule: Rule) -> Sequence[str]:
+    breaking = () if rule.approvers is None or not rule.approvers.break_glass else (rule.approvers.break_glass,)
+    return [*_deciding(rule), *breaking]
+
+
+def _problems(policy: PolicyFile, groups: Mapping[str, frozenset[str] | None]) -> Iterable[str]:
+    for rule in _asking(policy):
+        unknown = [name for name in dict.fromkeys(_named(rule)) if groups[name] is None]
+        missing = f"the Hub has no group {_listed(unknown, 'or')}" if unknown else ""
+        approvers, members = rule.approvers, _members(rule, groups)
+        why = ""
+        if approvers is not None and len(members) < approvers.count:
+            needed = counted(approvers.count, "approval")
+            why = f"nobody can get the {needed} that this rule requires: {_numbers(rule, groups)}"
+        if text := "; ".join(filter(None, (missing, why))):
+            yield f"{rule.file}:{rule.line}: {text}"
+    for name in sorted(policy.auditors):
+        if groups[name] is None:
+            yield f"{policy.path}: the Hub has no group `{name}`, which `auditors` names"
+
+
+def _problems_of_members(policy: PolicyFile, groups: Mapping[str, frozenset[str] | None]) -> Iterable[str]:
+    for rule in _asking(policy):
+        approvers = rule.approvers
+        if approvers is not None and not approvers.self_counts and len(_members(rule, groups)) == approvers.count:
+            yield (
+                f"{rule.file}:{rule.line}: members of {_listed(_deciding(rule), 'and')} can never get the"
+                f" {counted(approvers.count, 'approval')} that this rule requires for their own calls, which they may"
+                f" not approve themselves: {_numbers(rule, groups)}"
+            )
+
+
+def _members(rule: Rule, groups: Mapping[str, frozenset[str] | None]) -> frozenset[str]:
+    """Return all whose approvals count."""
+    return frozenset[str]().union(*(groups[name] or frozenset() for name in _deciding(rule)))
+
+
+def _numbers(rule: Rule, groups: Mapping[str, frozenset[str] | None]) -> str:
+    deciding = _deciding(rule)
+    has = f"{'has' if len(deciding) == 1 else 'have'} {counted(len(_members(rule, groups)), 'member')}"
+    return f"{_listed(deciding, 'and')} {has}{_emergency(rule, groups)}"
+
+
+def _emergency(rule: Rule, groups: Mapping[str, frozenset[str] | None]) -> str:
+    breaking = "" if rule.approvers is None else rule.approvers.break_glass
+    return (
+        f". Only members of `{breaking}` can allow such a call, by breaking the glass" if groups.get(breaking) else ""
+    )
+
+
+def _seen_problems(policy: PolicyFile, seen: Mapping[str, frozenset[str]]) -> Iterable[str]:
+    """Return for which rules too few approvers have been here since the start, which may only be too early to say."""
+    for rule in _asking(policy):
+        deciding, approvers = _deciding(rule), rule.approvers
+        members = [user for user, groups in seen.items() if groups.intersection(deciding)]
+        if approvers is not None and len(members) < approvers.count:
+            needed, has = counted(approvers.count, "approval"), counted(len(members), "member")
+            text = f"this rule requires {needed}, and {has} of {_listed(deciding, 'and')} used this service so far"
+            yield one_line(f"{rule.file}:{rule.line}: {text}", _LONGEST)
+
+
+def _listed(names: Sequence[str], word: str) -> str:
+    *rest, last = (f"`{name}`" for name in names)
+    return f"{', '.join(rest)} {word} {last}" if rest else last
+
+
+class ApproverGroups:
+    """Looks whether the groups that the policy in force names can approve, and tells. It never stops the service.
+
+    Parameters
+    ----------
+    policy : PolicyInForce
+        The policy in force.
+    """
+
+    def __init__(self, policy: PolicyInForce) -> None:
+        self._policy = policy
+        self._source: GroupSource | None = None
+        self._seen: dict[str, frozenset[str]] = {}
+        self._report = GroupReport()
+        self._has_looked = False
+        self._logged: tuple[str, set[str]] = "", set()
+        self._look: asyncio.Task[None] | None = None
+        policy.follow(lambda _before, _now: self.begin())
+
+    @property
+    def report(self) -> GroupReport:
+        """What the last look found."""
+        return self._report
+
+    @property
+    def count(self) -> int | None:
+        """How many rules and lists name a group in vain; ``None`` if the Hub does not tell."""
+        return None if self._report.unknown or not self._has_looked else len(self._report.problems)
+
+    def saw(self, caller: Caller) -> None:
+        """Remember in which groups a user is."""
+        if caller.is_user:
+            self._seen.pop(caller.name, None)
+            self._seen[caller.name] = caller.groups
+            if len(self._seen) > _MOST_SEEN:
+                del self._seen[next(iter(self._seen))]
+
+    def begin_asking(self, source: GroupSource) -> None:
+        """Ask the Hub from now on, the first time at once."""
+        self._source = source
+        self.begin()
+
+    def begin(self) -> None:
+        """Do `look` in the background."""
+        if self._source is None:
+            return
+        if self._look is not None:
+            self._look.cancel()  # it may be about an earlier policy
+        self._look = in_background(self.look(), what="looking for the groups of approvers")
+
+    async def look(self) -> None:
+        """Ask the Hub about the groups that the policy in force names, and log what was not logged of this version."""
+        if self._source is None:
+            return
+        self._report = await report_on(self._policy.current, self._source, self._seen)
+        self._has_looked = True
+        if self._logged[0] != self._policy.version:
+            self._logged = self._policy.version, set()
+        if why := self._report.unknown:
+            self._tell(logging.WARNING, f"whether the groups of approvers have enough members is not known: {why}")
+            return
+        for problem in self._report.problems:
+            self._tell(logging.WARNING, problem)
+        for problem in self._report.partly:
+            self._tell(logging.INFO, problem)
+
+    def _tell(self, level: int, text: str) -> None:
+        if text not in self._logged[1]:
+            self._logged[1].add(text)
+            log.log(level, "%s", text)
+
+    async def aclose(self) -> None:
+        """End what goes on in the background."""
+        if self._look is not None:
+            self._look.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._look
