@@ -17,7 +17,7 @@ from jupyter_agentbox.core.approvals import Answer, Lapse, Outcome, OutcomeState
 from jupyter_agentbox.core.model_keys import MODEL_KEYS
 from jupyter_agentbox.core.tools import ServerState, ServerStatus, ToolDescription
 from jupyter_agentbox.exceptions import ERRORS_BY_CODE
-from jupyter_agentbox.hub.app import HubService
+from jupyter_agentbox.hub.traits import HubTraits
 from jupyter_agentbox.mcp_client.configuration_entries import HttpEntry, StdioEntry
 from jupyter_agentbox.sandbox.provisioner import SandboxProvisioner
 from tests.samples import a_decision, a_request
@@ -74,7 +74,7 @@ def test_every_trait_of_a_sandbox_is_in_the_reference(name: str) -> None:
     assert f"`SandboxProvisioner.{name}`" in REFERENCE["settings"]
 
 
-@pytest.mark.parametrize("name", sorted(HubService.class_own_traits(config=True)))
+@pytest.mark.parametrize("name", sorted(HubTraits.class_own_traits(config=True)))
 def test_every_trait_of_the_hub_service_is_in_the_reference(name: str) -> None:
     assert f"`HubService.{name}`" in REFERENCE["hub-service"]
 

@@ -26,6 +26,7 @@ from jupyter_agentbox.core.rule_text import read_text
 from jupyter_agentbox.hub.app import OK, HubService
 from jupyter_agentbox.hub.callers import HOLD_SCOPE
 from jupyter_agentbox.hub.policy_file import read_policy_file
+from jupyter_agentbox.hub.traits import HubTraits
 from jupyter_agentbox.hub.web_application import routes
 from jupyter_agentbox.mcp_client.configuration import parse_configuration
 from jupyter_agentbox.sandbox.kernelspecs import SandboxedKernelSpecManager
@@ -146,7 +147,7 @@ def test_every_option_and_trait_is_one_of_the_services(command: str) -> None:
     config = Config()
     exec(MANIFESTS["ConfigMap"]["data"]["hub_config.py"], {"c": config})
     assert set(config) == {"HubService"}
-    assert set(config.HubService) <= set(HubService.class_own_traits(config=True))
+    assert set(config.HubService) <= set(HubTraits.class_own_traits(config=True))
     assert config.HubService.public_url.endswith(PREFIX)
 
 
