@@ -150,9 +150,31 @@ class TrailEnd:
     def then(self, fields: Mapping[str, JsonValue]) -> tuple[TrailEnd, bytes]:
         """Return the state after one more record, and that record as a line of JSON."""
         place: JsonObject = {"schema": SCHEMA, "sequence": self.sequence + 1, "previous": self.hash}
-        record: JsonObject = {**_short_enough(fields), **place}
+        record: JsonObject = {**_unicode(_short_enough(fields)), **place}
         digest = _hash(record)
         return TrailEnd(sequence=self.sequence + 1, hash=digest), _line({**record, "hash": digest})
+
+
+def _unicode(fields: Mapping[str, JsonValue]) -> Mapping[str, JsonValue]:
+    """Return a record's fields with a replacement for each lone surrogate.
+
+    Strict receivers refuse a lone one, with everything that is sent together with it. A pair of two would be one
+    character once the record is read, which then no longer matches its hash.
+    """
+    if is_unicode(fields):
+        return fields
+    data = json.dumps(fields, ensure_ascii=False).encode("utf-16", "surrogatepass")
+    found: JsonObject = json.loads(data.decode("utf-16", "replace"))
+    return found
+
+
+def is_unicode(fields: Mapping[str, JsonValue]) -> bool:
+    """Whether all texts can be encoded: none has a surrogate."""
+    try:
+        json.dumps(fields, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _line(record: Mapping[str, JsonValue]) -> bytes:

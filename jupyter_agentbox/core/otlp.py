@@ -96,8 +96,9 @@ def log_record(
     }
     event = record.get("event")
     if isinstance(event, str):
-        found["eventName"] = f"agentbox.{event}"
-    return found if made_at is None else {"timeUnixNano": _nanoseconds(made_at), **found}
+        found["eventName"] = _text(f"agentbox.{event}")
+    made = None if made_at is None else _nanoseconds(made_at)
+    return found if made is None else {"timeUnixNano": made, **found}
 
 
 def export_request(records: Sequence[JsonObject], *, service: str) -> JsonObject:
@@ -145,12 +146,21 @@ def field_at(record: Mapping[str, JsonValue], path: Sequence[str]) -> JsonValue:
 def _any_value(value: JsonValue) -> JsonObject | None:
     """Return a value as OTLP's ``AnyValue`` if it is a string or a 64-bit integer, which JSON has as a string."""
     if isinstance(value, str):
-        return {"stringValue": value.encode("utf-8", "replace").decode("utf-8")}
+        return {"stringValue": _text(value)}
     if type(value) is int and -(2**63) <= value < 2**63:
         return {"intValue": str(value)}
     return None
 
 
-def _nanoseconds(at: datetime) -> str:
-    """Return a time in nanoseconds since 1970, as text. OTLP has no earlier times, and 0 means unknown."""
-    return str(max(0, (at - _EPOCH) // timedelta(microseconds=1)) * 1000)
+def _text(value: str) -> str:
+    """Return a text without lone surrogates: a receiver would refuse everything that is sent together with them."""
+    return value.encode("utf-8", "replace").decode("utf-8")
+
+
+def _nanoseconds(at: datetime) -> str | None:
+    """Return a time in nanoseconds since 1970, as text. OTLP has no earlier times, and 0 means unknown.
+
+    ``None`` if it is too late for OTLP: users choose the times of their own records.
+    """
+    nanoseconds = max(0, (at - _EPOCH) // timedelta(microseconds=1)) * 1000
+    return str(nanoseconds) if nanoseconds < 2**64 else None

@@ -18,13 +18,15 @@ from typing import Final
 from jupyter_agentbox.exceptions import ReportRefusedError
 
 from .audit import digest_of
-from .audit_trail import LONGEST_RECORD, read_record
+from .audit_trail import LONGEST_RECORD, is_unicode, read_record
 from .calls import JsonObject
 
 #: Maximum size of a reported record, in bytes.
 LONGEST_REPORT: Final = LONGEST_RECORD + 1000
 #: Maximum distance of a record's number from the last one: more than any disk holds.
 _FARTHEST: Final = 10_000_000
+#: The characters of a line: printable ASCII, and the white space that JSON allows.
+_CHARACTERS: Final = re.compile(rb"[\t\r -~]*")
 _CHAIN: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
@@ -154,11 +156,9 @@ def read_report(line: bytes, *, tenant: str) -> Report:
     """
     if len(line) > LONGEST_REPORT:
         raise ReportRefusedError(f"a record has more than {LONGEST_REPORT:,} bytes")
-    try:
-        fields = read_record(line.decode("utf-8"))
-    except UnicodeDecodeError:
-        fields = None
-    if fields is None:
+    # A server escapes other characters. Some of them would end a line, or change how it is displayed.
+    fields = read_record(line.decode("ascii")) if _CHARACTERS.fullmatch(line) else None
+    if fields is None or not is_unicode(fields):
         raise ReportRefusedError("a line is not an audit record, or was changed after it was made")
     chain, sequence = fields.get("chain"), fields.get("sequence")
     if not isinstance(chain, str) or not _CHAIN.fullmatch(chain) or type(sequence) is not int or sequence < 1:

@@ -171,6 +171,16 @@ def test_whatever_a_request_is_its_record_can_be_sealed_and_checked(request: App
         assert checked([line.decode("ascii")]).is_whole
 
 
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [("\ud800", "\ufffd"), ("a\udc00b", "a\ufffdb"), ("\ud83d" + "\ude00", "😀"), ("😀", "😀"), ("\\ud800", "\\ud800")],
+)
+def test_no_record_has_half_a_character(given: str, kept: str) -> None:
+    _, line = TrailEnd().then({"event": "asked", given: [given]})
+    assert json.loads(line)[kept] == [kept]
+    assert checked([line.decode()]).is_whole
+
+
 def test_the_time_of_a_record_has_microseconds() -> None:
     assert record_time(NOON.replace(microsecond=12)) == "2026-05-01T12:00:00.000012Z"
 

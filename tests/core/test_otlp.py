@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime
 from typing import Any
 
@@ -52,6 +53,21 @@ def test_a_record_has_its_time_its_event_and_its_number() -> None:
     made = read_log_record(b'{"time": "2026-05-01T12:00:00Z", "event": "asked", "sequence": 7}', observed_at=NOON)
     assert (made["timeUnixNano"], made["eventName"]) == ("1777636800000000000", "agentbox.asked")
     assert {"key": "agentbox.sequence", "value": {"intValue": "7"}} in made["attributes"]  # type: ignore[operator]
+
+
+@pytest.mark.parametrize("time", ["9999-12-31T23:59:59.999999-23:59", "2554-07-21T23:34:33.709552Z"])
+def test_a_time_for_which_the_protocol_has_no_number_is_left_out(time: str) -> None:
+    assert "timeUnixNano" not in read_log_record(json.dumps({"time": time}).encode(), observed_at=NOON)
+
+
+def test_the_last_time_of_the_protocol_and_the_times_before_its_first_are_numbers() -> None:
+    times = ["2554-07-21T23:34:33.709551Z", "0001-01-01T00:00:00+23:59"]
+    found = [read_log_record(json.dumps({"time": time}).encode(), observed_at=NOON)["timeUnixNano"] for time in times]
+    assert found == ["18446744073709551000", "0"]
+
+
+def test_the_name_of_an_event_has_only_whole_characters() -> None:
+    assert read_log_record(b'{"event": "\\ud800x"}', observed_at=NOON)["eventName"] == "agentbox.?x"
 
 
 def test_a_request_names_the_service() -> None:

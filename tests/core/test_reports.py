@@ -10,7 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jupyter_agentbox.core.audit_trail import TrailEnd, read_record
+from jupyter_agentbox.core.audit import GENESIS
+from jupyter_agentbox.core.audit_trail import SCHEMA, TrailEnd, read_record
+from jupyter_agentbox.core.calls import canonical_json
 from jupyter_agentbox.core.reports import (
     LONGEST_REPORT,
     Gap,
@@ -22,6 +24,14 @@ from jupyter_agentbox.core.reports import (
     row_hash,
 )
 from jupyter_agentbox.exceptions import ReportRefusedError
+
+#: Ends a line for some readers, or changes how it is displayed.
+STRANGE = "\u2028\x85\u202e\x9b\ufeff"
+
+
+def raw(line: bytes) -> bytes:
+    """Return a record with the characters that a server escapes: its hash is the same."""
+    return json.dumps(json.loads(line), ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
 
 
 def a_line(**fields: Any) -> bytes:
@@ -59,10 +69,22 @@ def test_what_a_record_says_and_its_hash_belong_together() -> None:
         (a_line(time="noon"), "no time"),
         (a_line(time="2026-05-01T12:00:00"), "no time"),
         (b"x" * (LONGEST_REPORT + 1), "bytes"),
+        *((raw(a_line(tool=character)), "not an audit record") for character in (*STRANGE, "\x7f", "ü")),
+        (a_line(tool="").replace(b'"tool":"', b'"tool":"\x7f'), "not an audit record"),
     ],
 )
 def test_what_is_no_record_of_the_user_is_refused(line: bytes, why: str) -> None:
     with pytest.raises(ReportRefusedError, match=why):
+        read_report(line, tenant="ada")
+
+
+def test_a_record_with_half_a_character_is_refused_because_strict_sinks_refuse_it() -> None:
+    said = {"user": "ada", "hub_server": "ada/", "chain": "c1", "time": "2026-05-01T12:00:00Z", "tool": "\ud800"}
+    record = {**said, "schema": SCHEMA, "sequence": 1, "previous": GENESIS}
+    text = canonical_json(record).encode("utf-8", "surrogatepass")
+    line = json.dumps({**record, "hash": hashlib.sha256(text).hexdigest()}).encode()
+    assert read_record(line.decode()) is not None
+    with pytest.raises(ReportRefusedError):
         read_report(line, tenant="ada")
 
 
