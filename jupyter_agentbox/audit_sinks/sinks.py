@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Final
-from urllib.parse import quote, urlsplit
+from urllib.parse import SplitResult, quote, urlsplit
 
 from jupyter_agentbox.core.ports import AuditSink
 
@@ -48,26 +48,52 @@ def sink_of(
         If the address is invalid.
     """
     address = with_names(address, names)
-    parts = urlsplit(address)
+    parts, given_port = _parts_of(address)
     scheme, _, inner = parts.scheme.partition("+")
-    given_port = parts.port  # a `ValueError` if it is not a number
+    rest = address.partition("+")[2]
+    is_local = bool(parts.path) and not parts.netloc and address[len(parts.scheme) :].startswith(":///")
+    is_host = bool(parts.hostname) and parts.username is None and not (parts.path.strip("/") or parts.query)
     match scheme, inner:
-        case "stdout", "":
+        case "stdout", "" if not parts.path and not parts.netloc:
             return StandardOutputSink()
-        case "file", "" if parts.path and not parts.netloc:
-            return FileSink(address.removeprefix("file://"))
-        case "syslog", "" if parts.path and not parts.netloc:
+        case "file", "" if is_local:
+            return FileSink(address[len("file://") :])
+        case "syslog", "" if is_local:
             return SyslogSink(path=parts.path, service=service)
-        case "syslog", ("" | "tcp" | "tls") if parts.hostname:
+        case "syslog", ("" | "tcp" | "tls") if is_host and parts.hostname:
             port = given_port or {"": 514, "tcp": 601, "tls": 6514}[inner]
             return SyslogSink(host=parts.hostname, port=port, transport=inner or "udp", service=service)
         case (("http" | "https"), "") if parts.hostname:
             return HttpSink(address, token_file=token_file)
         case "agentbox", ("http" | "https") if parts.hostname:
-            return HubServiceSink(address.partition("+")[2], token=hub_token)
+            return HubServiceSink(rest, token=hub_token)
         case "otlp", ("http" | "https") if parts.hostname:
-            return OtlpSink(address.partition("+")[2], token_file=token_file, service=service)
-    raise ValueError(f"`{address}` is not the address of an audit sink. Supported are {_KINDS}")
+            return OtlpSink(rest, token_file=token_file, service=service)
+    raise ValueError(f"{_named(parts)} is not the address of an audit sink. Supported are {_KINDS}")
+
+
+def _parts_of(address: str) -> tuple[SplitResult, int | None]:
+    """Return the parts of an address, and its port.
+
+    Raises
+    ------
+    ValueError
+        If it has none, or it has characters that some readers leave out.
+    """
+    try:
+        parts = urlsplit(address)
+        if address.isprintable() and address == address.strip():
+            return parts, parts.port
+    except ValueError:  # its text contains a part of the address, which may be of a password
+        pass
+    raise ValueError(f"this is not the address of an audit sink: it cannot be read. Supported are {_KINDS}")
+
+
+def _named(parts: SplitResult) -> str:
+    """Return an address without what may be secret in it: everything but the scheme and the host."""
+    if parts.hostname:
+        return f"`{parts.scheme}://{parts.hostname}`"
+    return f"`{parts.scheme}:`" if parts.scheme else "this"
 
 
 def with_names(address: str, names: Mapping[str, str]) -> str:

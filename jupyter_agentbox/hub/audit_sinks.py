@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
+from jupyter_agentbox.audit_sinks.http import HubServiceSink
 from jupyter_agentbox.audit_sinks.sinks import sink_of
 from jupyter_agentbox.core.approvals import ApprovalRequest
 from jupyter_agentbox.core.audit_trail import ArgumentsKept, AuditSettings, request_fields
@@ -42,14 +43,14 @@ def sinks_of(settings: AuditSettings) -> Mapping[str, AuditSink]:
         where = f"`HubService.audit_sinks[{number}]`"
         if address in found:
             raise ValueError(f"{where}: this address is given twice")
-        if address.startswith("agentbox+"):
-            raise ValueError(f"{where}: this is the address at which users' servers report to a Hub service")
         if "{user}" in address or "{server}" in address:
             raise ValueError(f"{where}: `{{user}}` and `{{server}}` exist only on users' servers")
         try:
             found[address] = sink_of(address, names={}, token_file=settings.token_file, service=SERVICE)
         except ValueError as error:
             raise ValueError(f"{where}: {error}") from None
+        if isinstance(found[address], HubServiceSink):
+            raise ValueError(f"{where}: this is the address at which users' servers report to a Hub service")
     return found
 
 
@@ -63,7 +64,7 @@ def _notes_of_files(addresses: Sequence[str]) -> Iterable[str]:
     for number, address in enumerate(addresses):
         parts = urlsplit(address)
         is_socket = parts.scheme == "syslog" and not parts.netloc
-        needed = Path(parts.path) if is_socket else Path(address.removeprefix("file://")).parent
+        needed = Path(parts.path) if is_socket else Path(address.partition("://")[2]).parent
         if (is_socket or parts.scheme == "file") and not needed.exists():
             yield f"`HubService.audit_sinks[{number}]`: `{needed}` does not exist"
 

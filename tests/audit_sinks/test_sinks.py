@@ -62,6 +62,38 @@ def test_what_names_no_place_is_refused(address: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "address",
+    [
+        "otlp+https//user:hunter2@log.example",
+        "ftp://user:hunter2@log.example",
+        "https://user:hunt/er2@log.example",
+        "https://log.example:hunter2/",
+        "syslog+tls://hunter2@log.example",
+        "syslog://log.example/?key=hunter2",
+        "https://[hunter2/",
+        " https://log.example/?key=hunter2",
+    ],
+)
+def test_no_error_has_the_secrets_of_an_address(address: str) -> None:
+    with pytest.raises(ValueError, match="not the address of an audit sink") as refused:
+        sink_of(address, names={})
+    assert "hunt" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "address", ["file:/var/log/a", "file:log", "stdout:a", "file:///a\nb", "file:///a ", "syslog:/a"]
+)
+def test_an_address_that_would_name_another_place_than_it_seems_to_is_refused(address: str) -> None:
+    with pytest.raises(ValueError, match="not the address of an audit sink"):
+        sink_of(address, names={})
+
+
+async def test_the_kind_of_an_address_may_be_in_capitals(tmp_path: Path) -> None:
+    await sink_of(f"FILE://{tmp_path}/log", names={}).send([b"1"])
+    assert (tmp_path / "log").read_bytes() == b"1\n"
+
+
+@pytest.mark.parametrize(
     ("user", "name"),
     [("j.doe@uni.org", "j.doe@uni.org"), ("../eve", "%2E.%2Feve"), ("..", "%2E."), ("a b", "a%20b")],
 )
@@ -124,11 +156,15 @@ async def test_a_file_that_cannot_be_read_may_end_with_a_part_of_a_record(
     path = tmp_path / "audit.jsonl"
     path.write_bytes(b"1\n")
 
-    def refuse(*_: object) -> None:
-        raise PermissionError
+    open_it = os.open
+
+    def refuse(path: Path, flags: int, *mode: int) -> int:
+        if not flags & os.O_WRONLY:
+            raise PermissionError
+        return open_it(path, flags, *mode)
 
     with monkeypatch.context() as patched:
-        patched.setattr("jupyter_agentbox.audit_sinks.files.Path.open", refuse)
+        patched.setattr("jupyter_agentbox.audit_sinks.files.os.open", refuse)
         await sink_of(f"file://{path}", names=ADA).send([b"2"])
     assert path.read_bytes() == b"1\n\n2\n"
 
