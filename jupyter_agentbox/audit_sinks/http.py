@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
-from tornado.httpclient import AsyncHTTPClient, HTTPClientError, HTTPRequest, HTTPResponse
+from tornado.httpclient import HTTPClientError, HTTPRequest, HTTPResponse
+from tornado.simple_httpclient import SimpleAsyncHTTPClient
 
 from jupyter_agentbox.background import in_thread
 from jupyter_agentbox.core.otlp import export_request, read_log_record
@@ -18,6 +20,10 @@ from jupyter_agentbox.exceptions import RecordsRejectedError
 
 #: Maximum response time of a receiver, in seconds.
 _PATIENCE: Final = 10.0
+#: Maximum size of a receiver's response, in bytes.
+_LONGEST_RESPONSE: Final = 1_000_000
+#: A token; empty, if the receiver needs none.
+_TOKEN: Final = re.compile(r"[!-~]*")
 #: The Hub service's status for records whose content it refuses.
 _REFUSED_BY_SERVICE: Final = frozenset({409, 413, 422})
 #: Statuses that do not concern the records themselves: log in, wait, send less, retry.
@@ -52,8 +58,10 @@ class HttpSink:
         """Return the headers that identify the sender."""
         if not self._token_file:
             return {}
-        token = await in_thread(Path(self._token_file).read_text, "utf-8")
-        return {"Authorization": f"Bearer {token.strip()}"}
+        token = (await in_thread(Path(self._token_file).read_text, "utf-8")).strip()
+        if not _TOKEN.fullmatch(token):  # an error about the header would contain it
+            raise OSError(f"`{self._token_file}` does not contain one line with a token, and nothing else")
+        return {"Authorization": f"Bearer {token}"}
 
     async def _post(self, body: bytes, kind: str) -> HTTPResponse:
         headers = {"Content-Type": kind, **await self._headers()}
@@ -65,14 +73,19 @@ class HttpSink:
             connect_timeout=_PATIENCE,
             request_timeout=_PATIENCE,
             follow_redirects=False,  # the token is only for this address
+            decompress_response=False,  # a small response may be huge when decompressed
         )
+        # A client of its own: the shared one limits how many requests there are at once, and reads long responses.
+        client = SimpleAsyncHTTPClient(force_instance=True, max_body_size=_LONGEST_RESPONSE)
         try:
-            return await AsyncHTTPClient().fetch(request)
+            return await client.fetch(request)
         except HTTPClientError as error:
             kind_of_error = RecordsRejectedError if self._is_refusal(error.code) else OSError
             raise kind_of_error(f"it answered {error.code}") from error
         except (OSError, ValueError) as error:
             raise OSError(f"it cannot be reached: {error}") from error
+        finally:
+            client.close()
 
 
 class HubServiceSink(HttpSink):

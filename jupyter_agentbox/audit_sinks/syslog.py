@@ -4,29 +4,42 @@ from __future__ import annotations
 
 import errno
 import os
+import select
 import socket
 import ssl
+import sys
+import time
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Final
 
 from jupyter_agentbox.background import in_thread
 from jupyter_agentbox.exceptions import RecordsRejectedError
 
+if sys.platform == "linux":
+    import fcntl
+    import termios
+
 #: The facility "log audit" (13) with the severity "informational" (6).
 _PRIORITY: Final = 13 * 8 + 6
-#: Maximum time that sending may take, in seconds.
+#: Maximum time for connecting, and then for all records, in seconds. A service that stops waits for it.
 _PATIENCE: Final = 10.0
 #: How long to wait for a receiver to close the connection, in seconds.
 _FAREWELL: Final = 2.0
+#: How many bytes are given to a connection at once: TLS has its own timeout for each piece.
+_PIECE: Final = 16_384
+_ANSWERS: Final = "it answers, which no syslog receiver does"
+_TOO_SLOW: Final = f"it took less than all records in {_PATIENCE:g} s"
+_CLOSES_EARLY: Final = "it closed the connection before it had all records"
 
 
 class SyslogSink:
     """An `AuditSink` that sends to a syslog receiver.
 
     Only a local socket confirms that a record arrived. Over TCP and TLS, records count as sent once the receiver has
-    closed the connection in order, which shows that it has read them; one that keeps it open is trusted. Datagrams can
-    be lost.
+    closed the connection in order, which shows that it has read them; one that keeps it open is trusted. One that says
+    anything, such as that it wants a certificate, is no syslog receiver or did not read them. Datagrams can be lost.
 
     Parameters
     ----------
@@ -61,18 +74,14 @@ class SyslogSink:
 
     def _send(self, messages: Sequence[bytes]) -> None:
         with self._connect() as connection:
-            is_stream = connection.type == socket.SOCK_STREAM
-            for message in messages:
-                try:
-                    connection.sendall(b"%d %s" % (len(message), message) if is_stream else message)
-                except OSError as error:
-                    if error.errno == errno.EMSGSIZE:
-                        raise RecordsRejectedError(
-                            f"{len(message):,} bytes are too many for the syslog receiver"
-                        ) from error
-                    raise
-            if is_stream:
+            end = time.monotonic() + _PATIENCE
+            if connection.type == socket.SOCK_STREAM:
+                for message in messages:
+                    _send_all(connection, b"%d %s" % (len(message), message), end)
                 _finish(connection)
+                return
+            for message in messages:
+                _send_datagram(connection, message, end)
 
     def _connect(self) -> socket.socket:
         if self._path:
@@ -100,40 +109,97 @@ def _connected(made: socket.socket, address: object) -> socket.socket:
     return made
 
 
+def _send_datagram(connection: socket.socket, message: bytes, end: float) -> None:
+    _wait_until(connection, end)
+    try:
+        connection.send(message)
+    except OSError as error:
+        if error.errno == errno.EMSGSIZE:
+            raise RecordsRejectedError(f"{len(message):,} bytes are too many for the syslog receiver") from error
+        raise
+
+
+def _send_all(connection: socket.socket, message: bytes, end: float) -> None:
+    rest = memoryview(message)
+    while rest:
+        _wait_until(connection, end)
+        rest = rest[connection.send(rest[:_PIECE]) :]
+
+
+def _wait_until(connection: socket.socket, end: float) -> None:
+    """Set the time that a connection may take for what comes next."""
+    left = end - time.monotonic()
+    if left <= 0:
+        raise TimeoutError(_TOO_SLOW)
+    connection.settimeout(left)
+
+
 def _finish(connection: socket.socket) -> None:
     """End a connection, and wait until the receiver ends it, too.
 
     Raises
     ------
     OSError
-        The receiver broke off, so it may not have read everything.
+        The receiver broke off, or said something, so it may not have read everything.
     """
-    try:
-        _check_is_open(connection)
-        if isinstance(connection, ssl.SSLSocket):
-            connection.settimeout(_FAREWELL)
-            connection.unwrap()
-            return
+    _check_is_open(connection)
+    if isinstance(connection, ssl.SSLSocket):
+        _end_tls(connection)
+    else:
         connection.shutdown(socket.SHUT_WR)
-        connection.settimeout(_FAREWELL)
-        while connection.recv(4096):
-            pass  # receivers have nothing to say
-    except (TimeoutError, ssl.SSLError):
-        return  # it keeps the connection open, or does not end TLS properly
+    connection.settimeout(_FAREWELL)
+    try:
+        said = _last_of(connection)
+    except TimeoutError:
+        return  # it keeps the connection open
+    if said:
+        raise OSError(_ANSWERS)
+    if _is_unread(connection):
+        raise OSError(_CLOSES_EARLY)
+
+
+def _end_tls(connection: ssl.SSLSocket) -> None:
+    """Send the end of TLS. Waiting for the receiver's with `unwrap` would take an alert, such as a refusal, for it."""
+    connection.setblocking(False)
+    poll = select.poll()
+    poll.register(connection, select.POLLOUT)
+    while True:
+        try:
+            connection.unwrap()
+        except ssl.SSLWantReadError:
+            return
+        except ssl.SSLWantWriteError:
+            if not poll.poll(_PATIENCE * 1000):
+                raise TimeoutError(_TOO_SLOW) from None
+        else:
+            raise OSError(_CLOSES_EARLY)
+
+
+def _last_of(connection: socket.socket) -> bytes:
+    """Return what the receiver says before it ends the connection; nothing, if all is in order."""
+    if isinstance(connection, ssl.SSLSocket):
+        with suppress(ssl.SSLZeroReturnError):  # the end of TLS; some receivers leave it out
+            if said := connection.recv(1):
+                return said
+        connection.shutdown(socket.SHUT_WR)  # as of now, it is not encrypted
+    return connection.recv(1)
+
+
+def _is_unread(connection: socket.socket) -> bool:
+    """Whether the receiver's system has not confirmed everything, although it has closed the connection."""
+    if sys.platform != "linux":
+        return False
+    return any(fcntl.ioctl(connection, termios.TIOCOUTQ, bytes(4)))
 
 
 def _check_is_open(connection: socket.socket) -> None:
     """Raise `OSError` if the receiver has already closed the connection: it cannot have read the rest."""
-    if isinstance(connection, ssl.SSLSocket):
-        return
     connection.setblocking(False)
     try:
-        has_closed = connection.recv(1, socket.MSG_PEEK) == b""
-    except BlockingIOError:
-        has_closed = False
-    connection.settimeout(_PATIENCE)
-    if has_closed:
-        raise OSError("it closed the connection before it had all records")
+        said = connection.recv(1)
+    except (BlockingIOError, ssl.SSLWantReadError):
+        return
+    raise OSError(_ANSWERS if said else _CLOSES_EARLY)
 
 
 def _message(line: bytes, service: str) -> bytes:
