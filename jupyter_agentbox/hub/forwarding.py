@@ -72,12 +72,15 @@ class _Route:
         Set if there may be something to send.
     is_settled : asyncio.Event
         Set if there is nothing to send, or the sink does not accept it now.
+    accepted : int
+        Up to which position the sink accepted records from this process, also if that could not be written down.
     """
 
     def __init__(self, number: int, address: str, sink: AuditSink, *, pause: float, counter: ForwardCounter) -> None:
         self.key = _key_of(address)
         self.has_records = asyncio.Event()
         self.is_settled = asyncio.Event()
+        self.accepted = 0
         self.sender = Sender(sink, pause=pause, count=partial(counter.forwarded, number), on_failure=self._note_failure)
         self._number = number
         self._counter = counter
@@ -233,7 +236,10 @@ class RecordForwarder:
             route.has_records.set()
 
     async def _send(self, route: _Route) -> None:
-        while records := await self._reader.next(route.key):
+        while found := await self._reader.next(route.key):
+            records = [record for record in found if record.position > route.accepted]
+            if not records:  # the database could be read but not written
+                await self._reader.sent(route.key, found[-1].position)
             while records:
                 batch = batch_of(record.line for record in records)
                 first = records[0]
@@ -242,7 +248,8 @@ class RecordForwarder:
                     return await self._set_aside(route, record, error)
 
                 done = len((await route.sender.hand_over(batch, set_aside)).lines)
-                await self._reader.sent(route.key, records[done - 1].position)
+                route.accepted = records[done - 1].position
+                await self._reader.sent(route.key, route.accepted)
                 records = records[done:]
         if not route.has_records.is_set():
             route.is_settled.set()

@@ -14,6 +14,7 @@ import pytest
 from sqlalchemy import create_engine, text
 
 from jupyter_agentbox.core.audit_trail import ArgumentsKept, AuditSettings, Chain, check_trail
+from jupyter_agentbox.exceptions import StorageError
 from jupyter_agentbox.hub.app import main
 from jupyter_agentbox.hub.audit_sinks import notes_of_sinks, sinks_of
 from jupyter_agentbox.hub.composition import Settings, build
@@ -300,6 +301,36 @@ async def test_retention_removes_no_record_that_was_not_sent(tmp_path: Path, dat
             async with receiver.listening():
                 records = await receiver.has("removed")
     assert [record["event"] for record in records].count("ended") == 3
+
+
+async def test_while_the_database_cannot_be_written_no_record_is_sent_again_and_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("jupyter_agentbox.hub.forwarding._RETRY", 0.01)
+    failures = asyncio.Event()
+    async with (
+        asyncio.timeout(TIMEOUT),
+        collecting() as sink,
+        running_service(tmp_path, a_policy(ALLOW), audit=audit(sink.url)) as service,
+    ):
+        await sink.has("started")
+        forwarder = service.box.forwarder
+        assert forwarder is not None
+        sent, times = forwarder._reader.sent, [0] * 5
+
+        async def fail(key: str, position: int) -> None:
+            if times:
+                times.pop()
+                raise StorageError("database or disk is full")
+            failures.set()
+            await sent(key, position)
+
+        monkeypatch.setattr(forwarder._reader, "sent", fail)
+        await call_once(service)
+        await failures.wait()
+        while (await metrics(service))['lag_records{sink="1"}']:
+            pass
+    assert [record["event"] for record in sink.records] == ["started", "decided", "ended", "stopped"]
 
 
 async def test_only_digests_of_arguments_are_sent_if_the_site_wants_no_more(tmp_path: Path) -> None:
