@@ -131,12 +131,16 @@ class OtlpSink(HttpSink):
 
     async def send(self, lines: Sequence[bytes]) -> None:
         """Send records; return when the receiver has accepted all of them."""
-        now = datetime.now(UTC)
-        body = export_request([read_log_record(line, observed_at=now) for line in lines], service=self._service)
-        answer = await self._post(json.dumps(body).encode(), "application/json")
+        # In a thread: reading records of very many values would block the loop.
+        answer = await self._post(await in_thread(self._body_of, lines), "application/json")
         rejected = _rejected(answer.body)
         if rejected:
             raise RecordsRejectedError(f"it rejected {counted(rejected, 'record')}")
+
+    def _body_of(self, lines: Sequence[bytes]) -> bytes:
+        now = datetime.now(UTC)
+        body = export_request([read_log_record(line, observed_at=now) for line in lines], service=self._service)
+        return json.dumps(body).encode()
 
 
 def _rejected(body: bytes) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import time
 from collections.abc import Callable, Sequence
@@ -9,6 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, Protocol
 
+from jupyter_agentbox.core.calls import LONG
 from jupyter_agentbox.core.ports import Clock, Ids
 from jupyter_agentbox.core.reports import Gap, Report, read_report
 from jupyter_agentbox.exceptions import ReportRefusedError, StorageError
@@ -106,7 +108,7 @@ class ReportManager:
         lines = [line for line in body.split(b"\n") if line.strip()]
         self._spend(caller.name, len(lines))
         try:
-            taken = await self._reports.append(caller.name, self._read(lines, caller))
+            taken = await self._reports.append(caller.name, await self._read(lines, caller))
         except ReportRefusedError as error:
             self._metrics.reported("refused", len(lines))
             log.warning("records sent with a token of `%s` were refused: %s", caller.name, error)
@@ -181,8 +183,12 @@ class ReportManager:
         await self._reports.aclose()
 
     @staticmethod
-    def _read(lines: Sequence[bytes], caller: Caller) -> list[Report]:
-        return [read_report(line, tenant=caller.name) for line in lines]
+    async def _read(lines: Sequence[bytes], caller: Caller) -> list[Report]:
+        def read() -> list[Report]:
+            return [read_report(line, tenant=caller.name) for line in lines]
+
+        # In a thread: records of very many values would block the loop.
+        return await asyncio.to_thread(read) if sum(map(len, lines)) > LONG else read()
 
     def _spend(self, name: str, records: int) -> None:
         now, most = self._now(), float(_BURST * self._per_minute)

@@ -21,7 +21,9 @@ from jupyter_agentbox.core.audit_trail import AuditSettings, TrailEnd
 from jupyter_agentbox.core.calls import ToolCall
 from jupyter_agentbox.core.policy import Effect, Policy, Rule
 from jupyter_agentbox.core.reports import read_report
+from jupyter_agentbox.exceptions import ReportRefusedError
 from jupyter_agentbox.history_commands import BROKEN, OK, main
+from jupyter_agentbox.hub.callers import Caller
 from jupyter_agentbox.storage.approvals import SqlApprovalStore, sqlite_url
 from jupyter_agentbox.storage.audit_log import SqlAuditLog
 from jupyter_agentbox.storage.report_verification import ReportVerification
@@ -69,6 +71,16 @@ async def rows(service: Service, query: str = "") -> list[Any]:
 async def gaps(service: Service) -> list[str]:
     """Return what is missing, in words."""
     return [gap["message"] for gap in (await service.json("api/reports/gaps", token="dan"))["gaps"]]
+
+
+async def test_a_long_report_is_read_while_the_service_does_other_things(tmp_path: Path) -> None:
+    lines = lines_of("eve", 2, numbers=[1] * 10_000)
+    async with running_service(tmp_path, a_policy()) as service:
+        has_gone_on = asyncio.Event()
+        asyncio.get_running_loop().call_soon(has_gone_on.set)
+        with pytest.raises(ReportRefusedError):
+            await service.box.reports.take(b"\n".join(lines), Caller(name="ada"))
+        assert has_gone_on.is_set()
 
 
 async def verify(database: str) -> int:
