@@ -66,7 +66,7 @@ def check_arguments(arguments: Mapping[str, JsonValue]) -> None:
         With the parameter's name in `parameter`.
     """
     try:
-        canonical_json(arguments)
+        canonical_json([arguments])  # one level deeper, as in a digest and in a record
     except (TypeError, ValueError):
         _check_each(arguments)
 
@@ -75,7 +75,7 @@ def _check_each(arguments: Mapping[str, JsonValue]) -> None:
     """Raise an error for the first argument that is not JSON."""
     for name, value in arguments.items():
         try:
-            canonical_json({name: value})
+            canonical_json([{name: value}])
         except (TypeError, ValueError) as error:
             raise ToolArgumentsError(f"argument `{name:.80}` is not JSON: {error}", parameter=name) from None
 

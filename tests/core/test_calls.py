@@ -114,6 +114,17 @@ def test_an_argument_that_is_not_json_is_named(value: Any) -> None:
     assert caught.value.parameter == "bad"
 
 
+def test_arguments_that_pass_have_a_digest() -> None:
+    passed = {"a": nested(MAX_DEPTH - 2)}
+    check_arguments(passed)
+    assert a_call(arguments=passed).digest
+    deeper = {"a": nested(MAX_DEPTH - 1)}
+    with pytest.raises(ValueError):
+        _ = a_call(arguments=deeper).digest
+    with pytest.raises(ToolArgumentsError):
+        check_arguments(deeper)
+
+
 def test_arguments_that_are_json_pass() -> None:
     check_arguments({"a": {"b": [1, "x", None]}, "\ud800": "\udfff"})
     check_arguments(MappingProxyType({"a": 1}))  # it need not be a dict, only what is in it
