@@ -8,6 +8,7 @@ transactions that commit in another order would be skipped by a sink that is alr
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -16,6 +17,7 @@ from typing import Any, Final
 from sqlalchemy import Connection, bindparam, func, select
 
 from jupyter_agentbox.core.audit_trail import TrailEnd
+from jupyter_agentbox.core.calls import JsonObject
 from jupyter_agentbox.core.pagination import from_microseconds, microseconds
 from jupyter_agentbox.core.ports import Clock, Ids
 
@@ -23,6 +25,8 @@ from .database import Database
 from .group_commit import GroupCommitter
 from .outbox import Outgoing, add_records, make_outbox_tables, outbox, outbox_end, outbox_refused, outbox_sinks
 from .service_claim import ServiceClaim
+
+log = logging.getLogger(__name__)
 
 #: Begins the name of the service's chain: no server's chain has a slash, so a user can report no record in it.
 _OWN: Final = "service/"
@@ -221,7 +225,14 @@ def _seal(connection: Connection) -> bool:
 
 
 def _sealed(link: TrailEnd, fields: bytes, chain: str) -> tuple[TrailEnd, bytes]:
-    return link.then({**json.loads(fields), "chain": chain})
+    said: JsonObject = {**json.loads(fields), "chain": chain}
+    try:
+        return link.then(said)
+    except ValueError as error:
+        # Nested too deeply, for example. Without this record's values, those behind it can be sent.
+        log.error("a record of the audit is sealed without its lists and objects: %s", error)
+        flat = {name: value for name, value in said.items() if not isinstance(value, dict | list)}
+        return link.then({**flat, "shortened": True})
 
 
 def _next(connection: Connection, sink: str) -> Sequence[SealedRecord]:

@@ -11,6 +11,7 @@ import pytest
 from sqlalchemy import create_engine, text
 
 from jupyter_agentbox.core.audit_trail import check_trail
+from jupyter_agentbox.core.calls import MAX_DEPTH, JsonValue
 from jupyter_agentbox.storage import outbox_reader
 from jupyter_agentbox.storage.approvals import sqlite_url
 from jupyter_agentbox.storage.outbox import Outbox, add_records
@@ -134,6 +135,21 @@ async def test_only_so_many_refused_records_are_stored_each_once(url: str, monke
         ]
         assert stored == [True, True, True, False]
         assert await reader.set_aside("b", SealedRecord(3, b"{}"), "it answered 400")
+
+
+async def test_a_record_that_cannot_be_sealed_as_it_is_stops_no_other(url: str) -> None:
+    deep: JsonValue = "x"
+    for _ in range(MAX_DEPTH):
+        deep = [deep]
+    async with reading(url) as reader:
+        await reader.open(["a"])
+        await reader.add(OUTBOX.own("one", {"user": "ada", "arguments": {"deep": deep}}))
+        await add(reader, "two")
+        records = [json.loads(record.line) for record in await reader.next("a")]
+        told = [(one["event"], one.get("user"), one.get("shortened"), one.get("arguments")) for one in records]
+        assert told == [("one", "ada", True, None), ("two", None, None, None)]
+        (chain,), _ = check_trail([record.line.decode() for record in await reader.next("a")])
+        assert chain.is_whole
 
 
 async def test_a_record_whose_transaction_commits_later_than_a_later_one_is_skipped_by_no_sink(
