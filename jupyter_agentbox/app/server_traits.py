@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 from jupyter_core.paths import jupyter_data_dir
 from traitlets import Bool, Dict, Enum, Float, HasTraits, Int, List, TraitError, Unicode, default, validate
 
+from jupyter_agentbox.audit_sinks.settings import Addresses
 from jupyter_agentbox.core.audit_trail import ArgumentsKept, AuditSettings, WhenDown
 from jupyter_agentbox.core.content_security import check_sources
 from jupyter_agentbox.core.redaction import SECRET_NAMES
@@ -159,7 +160,7 @@ class ServerTraits(HasTraits):
         ),
     ).tag(config=True)
 
-    audit_sinks = List(
+    audit_sinks = Addresses(
         Unicode(),
         help=(
             "Audit sinks, outside this server, that get a record of whatever happens to a request: `file:///var/log/agentbox/"

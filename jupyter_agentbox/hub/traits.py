@@ -8,6 +8,7 @@ from typing import Any
 
 from traitlets import Bool, Enum, Float, HasTraits, Integer, List, Unicode, validate
 
+from jupyter_agentbox.audit_sinks.settings import Addresses
 from jupyter_agentbox.core.audit_trail import ArgumentsKept, AuditSettings
 from jupyter_agentbox.core.redaction import SECRET_NAMES
 from jupyter_agentbox.storage.retention import RetentionLimits
@@ -112,7 +113,7 @@ class HubTraits(HasTraits):
             " what of it you need. Approvers see the values as long as a request waits."
         ),
     ).tag(config=True)
-    audit_sinks = List(
+    audit_sinks = Addresses(
         Unicode(),
         help=(
             "Audit sinks, to which the service sends its record: the events of each central call, what users' servers"
