@@ -52,7 +52,7 @@ class Kernel:
     def __init__(self, id: str, connection_file: Path) -> None:
         self.id = id
         self._connection_file = connection_file
-        self._connect()
+        self._connect(connection_file.read_text())
         #: Set when a cell shows something: a card, for instance.
         self.shown = asyncio.Event()
         #: What cells printed, and an event for whoever waits for more.
@@ -60,11 +60,20 @@ class Kernel:
         self._told = asyncio.Event()
         self._running = Cell()
 
-    def _connect(self) -> None:
-        self._connection = self._connection_file.read_text()
-        self.client = AsyncKernelClient(connection_file=str(self._connection_file))
-        self.client.load_connection_file()
+    def _connect(self, connection: str) -> None:
+        self._connection = connection
+        self.client = AsyncKernelClient()
+        self.client.load_connection_info(json.loads(connection))
         self.client.start_channels(hb=False)
+
+    def _written_connection(self) -> str | None:
+        """Return the content of the connection file; None if it is being replaced, as at a restart on other ports."""
+        try:
+            written = self._connection_file.read_text()
+            json.loads(written)
+        except (FileNotFoundError, ValueError):
+            return None
+        return written
 
     async def ready(self) -> None:
         """Wait until nothing that the kernel publishes is missed, after a restart, too.
@@ -77,9 +86,13 @@ class Kernel:
         asked: set[str] = set()
         async with asyncio.timeout(TIMEOUT):
             while True:
-                if self._connection_file.read_text() != self._connection:
+                written = self._written_connection()
+                if written is None:
+                    await asyncio.sleep(0.02)
+                    continue
+                if written != self._connection:
                     self.client.stop_channels()
-                    self._connect()
+                    self._connect(written)
                 asked.add(self.client.kernel_info())
                 with suppress(queue.Empty):
                     while (await self.client.get_iopub_msg(timeout=0.5))["parent_header"].get("msg_id") not in asked:
