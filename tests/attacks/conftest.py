@@ -482,7 +482,7 @@ def jp_server_cleanup() -> None:
     """Stand in for pytest-jupyter's fixture: no server is in this process."""
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     """The world that all attacks share."""
     if not entry_points(group="jupyter_client.kernel_provisioners", name="agentbox-sandbox"):

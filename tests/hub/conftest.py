@@ -32,7 +32,7 @@ def jp_server_cleanup() -> None:
     """Stand in for pytest-jupyter's fixture: no server is in this process."""
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hub]:
     if reason := missing():
         pytest.skip(reason)
