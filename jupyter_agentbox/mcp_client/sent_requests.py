@@ -65,6 +65,16 @@ def following() -> Iterator[SentRequest]:
         _CURRENT.reset(token)
 
 
+@contextmanager
+def untracked() -> Iterator[None]:
+    """Track nothing in this context: what becomes of an answer to the server says nothing about the call."""
+    token = _CURRENT.set(None)
+    try:
+        yield
+    finally:
+        _CURRENT.reset(token)
+
+
 def current() -> SentRequest | None:
     """Return the request tracked in this context."""
     return _CURRENT.get()

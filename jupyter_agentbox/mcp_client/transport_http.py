@@ -10,7 +10,7 @@ import asyncio
 import json
 from collections.abc import Callable
 from contextlib import AsyncExitStack
-from contextvars import Context
+from contextvars import Context, ContextVar
 from http import HTTPStatus
 from types import TracebackType
 from typing import Any, Final
@@ -19,7 +19,7 @@ import httpx2
 from mcp.client.streamable_http import MCP_SESSION_ID, streamable_http_client
 from mcp.shared._stream_protocols import ReadStream, WriteStream
 from mcp.shared.message import SessionMessage
-from mcp_types import INTERNAL_ERROR, INVALID_REQUEST
+from mcp_types import INTERNAL_ERROR, INVALID_REQUEST, JSONRPCError, JSONRPCResponse
 
 from jupyter_agentbox.exceptions import SignInRequiredError, ToolServerError
 
@@ -27,7 +27,7 @@ from .bearer_auth import SignedIn, missing_scope
 from .configuration import HttpServer
 from .headers_helper import HelperHeaders
 from .response_body import cap_body, describe, longest_silence
-from .sent_requests import RequestFailure, current
+from .sent_requests import RequestFailure, current, untracked
 from .wire import Wire
 
 #: Timeout of connecting and sending, in seconds; reading is limited by the call's own timeout.
@@ -40,6 +40,10 @@ _LARGEST_ERROR_BODY: Final = 64 * 1024
 #: Maximum size in bytes of a text, other than a JSON-RPC error, that is read as a server's message about a session.
 _LONGEST_REFUSAL: Final = 300
 _OLDER: Final = "; the older HTTP+SSE transport is not supported: use the server's streamable HTTP URL"
+#: Seconds after which a person's answer is sent again that did not reach the server: after each attempt but the last.
+_ANSWER_DELAYS: Final = (0.5, 1.5, 5.0)
+#: Set while an answer to a question of the server is sent. The SDK propagates the context to its sending tasks.
+_IS_ANSWER: Final[ContextVar[bool]] = ContextVar("jupyter_agentbox_is_answer", default=False)
 _NEVER_SENT: Final = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout, httpx2.UnsupportedProtocol)
 
 
@@ -183,8 +187,17 @@ class ContainedClient(httpx2.AsyncClient):
         self._on_session_lost = on_session_lost
 
     async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
-        """Send a request. The one that ends a session has a short timeout."""
+        """Send a request. The one that ends a session has a short timeout.
+
+        An answer of a person is sent again if it was not taken: the SDK would drop it, and the server wait in vain.
+        """
         if request.method != "DELETE":
+            for delay in _ANSWER_DELAYS if _IS_ANSWER.get() else ():
+                response = await self._send(request, **options)
+                if response.status_code != HTTPStatus.TOO_MANY_REQUESTS and response.status_code < 500:
+                    return response
+                await response.aclose()
+                await asyncio.sleep(delay)
             return await self._send(request, **options)
         try:
             async with asyncio.timeout(_END_TIMEOUT):
@@ -330,7 +343,15 @@ class _Outgoing:
 
     async def send(self, item: SessionMessage, /) -> None:
         self._wire.sent(item.message)
-        await self._inner.send(item)
+        if not isinstance(item.message, (JSONRPCResponse, JSONRPCError)):
+            await self._inner.send(item)
+            return
+        token = _IS_ANSWER.set(True)
+        try:
+            with untracked():
+                await self._inner.send(item)
+        finally:
+            _IS_ANSWER.reset(token)
 
     async def aclose(self) -> None:
         await self._inner.aclose()

@@ -94,6 +94,15 @@ async def test_an_error_status_fails_its_own_call_only_and_is_named(
         assert (await other).text == "released"
 
 
+async def test_a_persons_answer_that_the_server_did_not_take_is_sent_again(
+    running: Running, http_server: HttpServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(transport_http, "_ANSWER_DELAYS", (0.01, 0.01))
+    async with running(entry(http_server("raw_http.py"))) as servers, asyncio.timeout(TIMEOUT):
+        result = await servers.call_tool(call("ask", refusals=[502, 429]), listener=Hears())
+    assert result.text == '[{"action": "decline"}]'
+
+
 async def test_an_answer_that_is_not_json_fails_its_call(running: Running, http_server: HttpServer) -> None:
     async with running(entry(http_server("raw_http.py"))) as servers:
         with pytest.raises(ToolServerError, match="text/html"):

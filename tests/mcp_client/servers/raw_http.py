@@ -20,7 +20,11 @@ if sys.argv[1:] == ["400 text"]:
 ran = []
 descriptions = {}
 TOOLS = ["echo", "wait", "release", "status", "hang_up", "cut", "cut_events", "big", "was_cancelled", "forget", "text"]
-TOOLS += ["rename", "error", "ran", "let_poll", "many", "compressed"]
+TOOLS += ["rename", "error", "ran", "let_poll", "many", "compressed", "ask"]
+#: The statuses with which the next answers to questions are refused, and the answer that was taken.
+refusals = []
+taken = []
+is_taken = threading.Event()
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -56,13 +60,14 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_POST(self):
         request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        if self.path == "/elsewhere":
-            return self.reply(307, Location=f"http://localhost:{self.server.server_port}/mcp")
         if self.path == "/sse":
             return self.reply(405)
-        if self.path == "/moved":
-            return self.reply(307, Location="/mcp")
+        if self.path in ("/elsewhere", "/moved"):
+            origin = f"http://localhost:{self.server.server_port}" if self.path == "/elsewhere" else ""
+            return self.reply(307, Location=f"{origin}/mcp")
         method = request.get("method")
+        if method is None:
+            return self.hear(request)
         if method == "initialize":
             session = f"s{len(sessions)}"
             sessions.add(session)
@@ -87,6 +92,29 @@ class Handler(BaseHTTPRequestHandler):
         arguments = request["params"].get("arguments") or {}
         ran.append(request["params"]["name"])
         return getattr(self, "tool_" + request["params"]["name"])(request, arguments)
+
+    def hear(self, answer):
+        if refusals:
+            return self.reply(refusals.pop(0))
+        taken.append(answer["result"])
+        is_taken.set()
+        return self.reply(202)
+
+    def tool_ask(self, request, arguments):
+        refusals.extend(arguments["refusals"])
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream")
+        self.end_headers()
+        params = {"message": "Where to?", "requestedSchema": {"type": "object", "properties": {}}}
+        self.write_event({"jsonrpc": "2.0", "id": "q", "method": "elicitation/create", "params": params})
+        is_taken.wait(60)
+        result = {"content": [{"type": "text", "text": json.dumps(taken)}]}
+        self.write_event({"jsonrpc": "2.0", "id": request["id"], "result": result})
+        self.close_connection = True
+
+    def write_event(self, message):
+        self.wfile.write(f"event: message\ndata: {json.dumps(message)}\n\n".encode())
+        self.wfile.flush()
 
     def tool_echo(self, request, arguments):
         self.text(request, self.headers["Authorization"] or "")
