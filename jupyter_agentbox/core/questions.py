@@ -25,6 +25,8 @@ MOST_CHOICES: Final = 100
 LONGEST_LABEL: Final = 200
 LONGEST_DESCRIPTION: Final = 1_000
 
+#: The key in an elicitation's `_meta` for `calls`, from the Hub service.
+CALLS_KEY: Final = "jupyter-agentbox/calls"
 _FORMATS: Final = ("email", "uri", "date", "date-time")
 #: Field type -> the schema keywords that are kept, with their types.
 _KEPT: Final[Mapping[str, Mapping[str, tuple[type, ...]]]] = {

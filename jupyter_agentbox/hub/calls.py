@@ -86,6 +86,7 @@ class CentralCalls:
         *,
         caller: Caller,
         on_waiting: Callable[[ApprovalRequest], None],
+        on_running: Callable[[ApprovalRequest], None] = lambda _: None,
         reported: ReportedOrigin | None = None,
     ) -> asyncio.Task[FinishedCall]:
         """Start a call. Cancelling the task withdraws the request or cancels the tool. Errors are as in `CallManager`.
@@ -98,6 +99,8 @@ class CentralCalls:
             The user who makes it.
         on_waiting : callable
             Called with its request if it has to wait.
+        on_running : callable, optional
+            Called with its request when the tool runs.
         reported : ReportedOrigin, optional
             The origin that the caller's server reported.
 
@@ -118,17 +121,22 @@ class CentralCalls:
         tools: ToolCaller = self._servers.of(caller)
         if server == LOCAL_CALLS:
             call, tools = _local_call(call)
-        return self._begin(caller, self._calls.run(call, on_waiting=on_waiting, on_running=_ignore, own=tools))
+        return self._begin(caller, self._calls.run(call, on_waiting=on_waiting, on_running=on_running, own=tools))
 
     def resume(
-        self, request_id: str, *, caller: Caller, on_waiting: Callable[[ApprovalRequest], None]
+        self,
+        request_id: str,
+        *,
+        caller: Caller,
+        on_waiting: Callable[[ApprovalRequest], None],
+        on_running: Callable[[ApprovalRequest], None],
     ) -> asyncio.Task[FinishedCall]:
         """Resume a call that was waiting when the service ended. The task behaves like that of `start`."""
 
         async def run() -> FinishedCall:
             request = await self._kept.take(request_id)
             tools: ToolCaller = LocalTool() if is_local(request.call) else self._servers.of(caller)
-            return await self._calls.resume(request, on_waiting=on_waiting, on_running=_ignore, own=tools)
+            return await self._calls.resume(request, on_waiting=on_waiting, on_running=on_running, own=tools)
 
         return self._begin(caller, run())
 
@@ -183,7 +191,3 @@ def _local_call(call: ToolCall) -> tuple[ToolCall, LocalTool]:
         raise UnknownToolError(f"there is no tool `{call.tool:.80}`, only `{APPROVE_TOOL}`")
     local, tool = read_question(call.arguments, call)
     return local, LocalTool(tool)
-
-
-def _ignore(_request: ApprovalRequest) -> None:
-    """Do nothing."""

@@ -111,7 +111,7 @@ class CentralServers:
         self._sign_ins_of = sign_ins_of
         self._clock = clock
         self._entries = _Entries(policy.current.servers_for(environment))
-        self.shared = McpServers(source=self._entries, limits=limits)
+        self.shared = McpServers(source=self._entries, limits=limits, is_shared=True)
         self._own: dict[str, _OwnServers] = {}
         policy.follow(self._follow)
 

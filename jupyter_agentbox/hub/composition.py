@@ -17,7 +17,6 @@ from jupyter_agentbox.core.calls import ToolCall
 from jupyter_agentbox.core.changes import Facts
 from jupyter_agentbox.core.local_calls import is_local
 from jupyter_agentbox.core.policy import Effect
-from jupyter_agentbox.core.questions import OpenQuestion, QuestionAction, QuestionAnswer
 from jupyter_agentbox.core.redaction import SECRET_NAMES, Redaction
 from jupyter_agentbox.core.reviewers import DecideWith
 from jupyter_agentbox.core.service_claims import Process
@@ -47,6 +46,7 @@ from jupyter_agentbox.system import RandomIds, SystemClock
 
 from .approver_groups import ApproverGroups
 from .audit_sinks import make_forwarder, make_outbox
+from .callers import asker_of
 from .calls import CentralCalls
 from .central_servers import CentralServers
 from .forwarding import RecordForwarder
@@ -57,6 +57,7 @@ from .metrics import Metrics
 from .open_calls import OpenCalls
 from .policy_file import PolicyFile
 from .policy_in_force import PolicyInForce, digest_of_file
+from .questions import QuestionRelay
 from .rate_limits import LONGEST, RateLimiter
 from .reports import ReportManager
 from .reviews import ReviewManager, approvers_of
@@ -304,7 +305,8 @@ def build(settings: Settings, policy: PolicyFile, environment: Mapping[str, str]
         return request.call.is_whole and is_asked and not why_otherwise(request)
 
     grants = GrantManager(store=store, clock=clock, ids=ids, decide_with=DecideWith.PERSON)
-    waiting_times = WaitingTimes(timeout=timedelta(seconds=settings.approval_timeout))
+    waiting_time = timedelta(seconds=settings.approval_timeout)
+    waiting_times = WaitingTimes(timeout=waiting_time)
     approvals = ApprovalManager(
         store=store,
         announcer=announcer,
@@ -347,11 +349,13 @@ def build(settings: Settings, policy: PolicyFile, environment: Mapping[str, str]
             announcer=announcer,
             clock=clock,
             ids=ids,
-            timeout=None,
+            timeout=waiting_time,
             checker=checker,
             redaction=redaction,
             decide_with=DecideWith.PERSON,
-            answerer=_cancel,
+            answerer=QuestionRelay(open_calls),
+            limit_for=asker_of,
+            keeps_values=False,
         ),
         running_calls=running_calls,
         decide_with=DecideWith.PERSON,
@@ -426,8 +430,3 @@ def _why_otherwise(request: ApprovalRequest, policy: PolicyFile, policies: Polic
     if today.effect is Effect.ASK and (None if today.rule is None else today.rule.approvers) != approvers_of(request):
         return "the policy has changed since the request was made, and other people have to approve it"
     return ""
-
-
-async def _cancel(_question: OpenQuestion) -> QuestionAnswer:
-    """Cancel a central server's question: the service does not put questions to anyone."""
-    return QuestionAnswer(action=QuestionAction.CANCEL)

@@ -85,7 +85,7 @@ class RequestLog:
         """Log nothing: there are no grants here."""
 
     def questions_changed(self) -> None:
-        """Log nothing: questions of central servers are cancelled."""
+        """Log nothing: the request is announced, too, when a question is answered."""
 
 
 def log_as_json(level: int | str) -> None:

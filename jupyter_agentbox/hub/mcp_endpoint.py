@@ -2,7 +2,8 @@
 
 The caller is the owner of the token in the header. While a request waits, its first event has an id. A caller whose
 connection breaks comes back with that id, to this process or its successor, and gets the answer. If the caller does not
-come back, the call is withdrawn.
+come back, the call is withdrawn. What a central server asks goes to the caller on the stream of the call, and the
+answer comes in a message of its own, in the same session.
 """
 
 from __future__ import annotations
@@ -14,18 +15,15 @@ import logging
 import secrets
 from collections.abc import Mapping
 from math import ceil
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from mcp_types import URL_ELICITATION_REQUIRED
-from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from tornado import web
 from tornado.iostream import StreamClosedError
 
-import jupyter_agentbox
 from jupyter_agentbox.core.approvals import ApprovalRequest
-from jupyter_agentbox.core.hub_reviews import REVIEW_KEY, HubReview
+from jupyter_agentbox.core.hub_reviews import HubReview
 from jupyter_agentbox.core.reported_origins import origin_in
-from jupyter_agentbox.core.tools import ToolDescription, ToolResult
 from jupyter_agentbox.exceptions import (
     AgentBoxError,
     SignInRequiredError,
@@ -37,8 +35,20 @@ from jupyter_agentbox.exceptions import (
 from jupyter_agentbox.services.calls.manager import FinishedCall
 from jupyter_agentbox.services.json_answers import answer_text
 
+from .caller_messages import NOBODY
 from .handlers import HubServiceHandler, client_message
-from .open_calls import OpenCall, OpenCalls, as_id, event_id, from_event_id
+from .mcp_json import (
+    failure,
+    initialized,
+    modes_of_session,
+    new_session,
+    progress,
+    result_to_json,
+    tool_to_json,
+    with_review,
+)
+from .open_calls import EventId, OpenCall, OpenCalls, as_id, read_event_id
+from .questions import LONGEST_ANSWER, answer_of, modes_of
 from .rate_limits import LONGEST
 from .sign_in_addresses import SIGN_IN_PAGE
 
@@ -61,6 +71,8 @@ class McpHandler(HubServiceHandler):
     """The endpoint of a central server."""
 
     _call: OpenCall | None = None
+    #: The number of the last message to the caller that was sent, on this connection or the one before it.
+    _told: int = 0
 
     def initialize(self, public_url: str) -> None:
         """Store the service's public URL."""
@@ -121,25 +133,33 @@ class McpHandler(HubServiceHandler):
             self._finish_error(None, _METHOD_NOT_FOUND, "the only streams here are answers to calls")
             return
         try:
-            request_id, message_id, token = from_event_id(last)
-            call = self._open_calls.find(request_id, self.caller)
+            event = read_event_id(last)
+            call = self._open_calls.find(event.request_id, self.caller)
             if call is None:
-                await self.parts.reviews.get_own(request_id, self.caller)
+                await self.parts.reviews.get_own(event.request_id, self.caller)
                 # A proxy may have sent the same request twice, and the other one may have been faster.
-                call = self._open_calls.find(request_id, self.caller) or self._resumed(request_id, message_id, token)
+                call = self._open_calls.find(event.request_id, self.caller) or self._resumed(event)
+            self._told = event.number
         except UnknownApprovalError:
             raise web.HTTPError(410, "you have no such call") from None  # 404 would mean the session
         await self._answer_when_done(call)
 
-    def _resumed(self, request_id: str, message_id: str | int, token: str | int | None) -> OpenCall:
-        return OpenCall(
+    def _resumed(self, event: EventId) -> OpenCall:
+        def on_running(request: ApprovalRequest) -> None:
+            self._open_calls.runs(call, request)
+
+        call = OpenCall(
             user=self.caller.name,
             session=self._session,
-            message_id=message_id,
-            task=self.parts.calls.resume(request_id, caller=self.caller, on_waiting=lambda _: None),
-            request_id=request_id,
-            progress_token=token,
+            message_id=event.message_id,
+            task=self.parts.calls.resume(
+                event.request_id, caller=self.caller, on_waiting=lambda _: None, on_running=on_running
+            ),
+            request_id=event.request_id,
+            progress_token=event.progress_token,
+            modes=modes_of_session(self._session),
         )
+        return call
 
     def delete(self, _server: str) -> None:
         """End a session: cancel its remaining calls."""
@@ -154,6 +174,10 @@ class McpHandler(HubServiceHandler):
             message = json.loads(self.request.body)
         except (ValueError, RecursionError):
             raise web.HTTPError(400, "the body must be JSON") from None
+        if isinstance(message, dict) and "method" not in message and ("result" in message or "error" in message):
+            self._hear_answer(message)
+            self.set_status(202)
+            return
         if not isinstance(message, dict) or not isinstance(message.get("method"), str):
             self._finish_error(None, _INVALID_REQUEST, "the body must be one request or notification")
             return
@@ -181,12 +205,18 @@ class McpHandler(HubServiceHandler):
         if method == "notifications/cancelled":
             self._open_calls.cancel(self.caller.name, self._session, params.get("requestId"))
 
+    def _hear_answer(self, message: Mapping[str, Any]) -> None:
+        """Pass on an answer to a question. One that comes too late, or is too long, is that nobody answers."""
+        is_short = len(self.request.body) <= LONGEST_ANSWER
+        answer = answer_of(message, self.caller.reviewer) if is_short else NOBODY
+        self._open_calls.answer(self.caller.name, self._session, message.get("id"), answer)
+
     async def _answer(self, server: str, method: str, id: object, params: Mapping[str, Any]) -> None:
         match method:
             case "initialize":
-                self.set_header(SESSION_HEADER, secrets.token_urlsafe(16))
-                self._finish_result(id, _initialized(server, params))
-            case "ping":
+                self.set_header(SESSION_HEADER, new_session(modes_of(params)))
+                self._finish_result(id, initialized(server, params))
+            case "ping" | "logging/setLevel":  # only warnings are ever sent
                 self._finish_result(id, {})
             case "tools/list":
                 try:
@@ -211,9 +241,18 @@ class McpHandler(HubServiceHandler):
         def on_waiting(request: ApprovalRequest) -> None:
             self._open_calls.waits(call, request)
 
+        def on_running(request: ApprovalRequest) -> None:
+            self._open_calls.runs(call, request)
+
         try:
             task = self.parts.calls.start(
-                server, name, arguments or {}, caller=self.caller, on_waiting=on_waiting, reported=origin_in(meta)
+                server,
+                name,
+                arguments or {},
+                caller=self.caller,
+                on_waiting=on_waiting,
+                on_running=on_running,
+                reported=origin_in(meta),
             )
         except AgentBoxError as error:
             self._finish_result(id, failure(str(error)))
@@ -224,6 +263,7 @@ class McpHandler(HubServiceHandler):
             message_id=id,
             task=task,
             progress_token=as_id(meta.get("progressToken")) if isinstance(meta, dict) else None,
+            modes=modes_of_session(self._session),
         )
         await self._answer_when_done(call)
 
@@ -239,6 +279,7 @@ class McpHandler(HubServiceHandler):
                 return
             if self.parts.calls.is_left(call.request_id):
                 return  # end the stream without an answer: the caller comes back to the next process
+            await self._send_messages(call, has_ended=True)
             await self._send({"jsonrpc": "2.0", "id": call.message_id, **await self._answer_of(call)})
         except StreamClosedError:
             self._open_calls.drop(call, self)
@@ -251,11 +292,15 @@ class McpHandler(HubServiceHandler):
             result, by_rule = await _outcome(call.task)
         except SignInRequiredError as error:
             return {"error": self._sign_in_first(error)}
-        return {"result": _with_review(result, await self._review_of(call) if call.request_id else by_rule)}
+        if result.get("isError"):  # a client may show nobody what is not in the result
+            notices = [{"type": "text", "text": text} for text in call.messages.notices]
+            result = {**result, "content": [*result["content"], *notices]}
+        return {"result": with_review(result, await self._review_of(call) if call.request_id else by_rule)}
 
     async def _keep_alive(self, call: OpenCall) -> None:
-        """Keep the stream alive and report the review, until the call ends or another connection takes it over."""
+        """Keep the stream alive, and report the review and messages, until the call ends or has another connection."""
         said: HubReview | None = None
+        has_begun = False
         if call.request_id:
             call.news.set()  # start over: what the previous connection sent may have been lost
         while not call.task.done() and call.is_held_by(self):
@@ -266,14 +311,16 @@ class McpHandler(HubServiceHandler):
                 news.cancel()
             if call.task.done() or not call.is_held_by(self):
                 return
-            if call.news.is_set() and said is None:
+            if call.request_id and not has_begun:
+                has_begun = True
                 self._begin_events(call)
             call.news.clear()
+            await self._send_messages(call)
             review = await self._review_of(call)  # at each heartbeat, too: an escalation changes who may decide
             if review != said and review is not None:
                 said = review
                 if call.progress_token is not None:
-                    await self._send(_progress(call.progress_token, review))
+                    await self._send(progress(call.progress_token, review))
             else:
                 self.write(": waiting\n\n")
             await self.flush()
@@ -287,11 +334,29 @@ class McpHandler(HubServiceHandler):
 
     def _begin_events(self, call: OpenCall) -> None:
         """Send the id with which the caller can come back if the connection breaks."""
-        id = event_id(call.request_id, call.message_id, call.progress_token)
-        self.write(f"id: {id}\nretry: {self._open_calls.retry}\nevent: message\ndata:\n\n")
+        self.write(f"id: {self._event_id(call)}\nretry: {self._open_calls.retry}\nevent: message\ndata:\n\n")
 
-    async def _send(self, message: Mapping[str, Any]) -> None:
-        self.write(f"event: message\ndata: {answer_text(message)}\n\n")
+    def _event_id(self, call: OpenCall) -> EventId:
+        return EventId(
+            request_id=call.request_id,
+            message_id=cast("str | int", call.message_id),
+            progress_token=call.progress_token,
+            number=self._told,
+        )
+
+    async def _send_messages(self, call: OpenCall, *, has_ended: bool = False) -> None:
+        """Send the messages for the caller that were not sent yet, to the session that made the call."""
+        if self._session != call.session:
+            return
+        for one in call.messages.after(self._told):
+            if not call.is_held_by(self):
+                return
+            self._told = one.number
+            if not (has_ended and one.is_question):
+                await self._send(one.message, id=f"id: {self._event_id(call)}\n" if call.request_id else "")
+
+    async def _send(self, message: Mapping[str, Any], *, id: str = "") -> None:
+        self.write(f"{id}event: message\ndata: {answer_text(message)}\n\n")
         await self.flush()
 
     def _sign_in_first(self, error: SignInRequiredError) -> Mapping[str, Any]:
@@ -314,41 +379,6 @@ class McpHandler(HubServiceHandler):
         self.finish(answer_text(message))
 
 
-def tool_to_json(tool: ToolDescription) -> dict[str, Any]:
-    """Return a tool in MCP's format."""
-    return {
-        "name": tool.name,
-        "inputSchema": tool.input_schema,
-        **({"title": tool.title} if tool.title else {}),
-        **({"description": tool.description} if tool.description else {}),
-        **({"outputSchema": tool.output_schema} if tool.output_schema is not None else {}),
-        **({"annotations": tool.annotations} if tool.annotations else {}),
-    }
-
-
-def result_to_json(result: ToolResult) -> dict[str, Any]:
-    """Return a result in MCP's format."""
-    return {
-        "content": list(result.content),
-        "isError": result.is_error,
-        **({} if result.structured is None else {"structuredContent": result.structured}),
-        **({"_meta": result.meta} if result.meta else {}),
-    }
-
-
-def failure(text: str) -> dict[str, Any]:
-    """Return the result of a call that was refused or failed, with the reason."""
-    return {"content": [{"type": "text", "text": text}], "isError": True}
-
-
-def _with_review(result: dict[str, Any], review: HubReview | None) -> dict[str, Any]:
-    """Return a result with its review in `_meta`, in place of any review claimed by the tool's server."""
-    meta = {key: value for key, value in result.pop("_meta", {}).items() if key != REVIEW_KEY}
-    if review is not None:
-        meta[REVIEW_KEY] = review.to_json()
-    return {**result, "_meta": meta} if meta else result
-
-
 async def _outcome(call: asyncio.Task[FinishedCall]) -> tuple[dict[str, Any], HubReview | None]:
     """Return a call's result and, if nobody was asked because a rule rejected it, the review that says so."""
     try:
@@ -367,23 +397,3 @@ async def _outcome(call: asyncio.Task[FinishedCall]) -> tuple[dict[str, Any], Hu
         # A boundary: whatever an adapter raises, the caller learns that the call failed, and the log has the details.
         log.exception("a call failed")
         return failure("the service failed; the service's log says why"), None
-
-
-def _initialized(server: str, params: Mapping[str, Any]) -> dict[str, Any]:
-    asked = params.get("protocolVersion")
-    return {
-        "protocolVersion": asked if asked in HANDSHAKE_PROTOCOL_VERSIONS else HANDSHAKE_PROTOCOL_VERSIONS[-1],
-        "capabilities": {"tools": {}},
-        "serverInfo": {"name": server, "version": jupyter_agentbox.__version__},
-    }
-
-
-def _progress(token: str | int, review: HubReview) -> dict[str, Any]:
-    params = {
-        "progressToken": token,
-        "progress": len(review.approved_by),
-        "total": review.count,
-        "message": str(review),
-        "_meta": {REVIEW_KEY: review.to_json()},
-    }
-    return {"jsonrpc": "2.0", "method": "notifications/progress", "params": params}

@@ -8,9 +8,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from jupyter_agentbox.core.approvals import ApprovalRequest
+from jupyter_agentbox.core.questions import QuestionAnswer, QuestionMode
 from jupyter_agentbox.exceptions import UnknownApprovalError
 from jupyter_agentbox.services.calls.manager import FinishedCall
 
+from .caller_messages import CallerMessages
 from .callers import Caller
 
 
@@ -32,8 +34,12 @@ class OpenCall:
         The id of its request; empty while there is none, and then the caller cannot come back for the answer.
     progress_token : str, int or None
         The caller's token for progress notifications; ``None`` for no notifications.
+    modes : frozenset of QuestionMode
+        What the caller's client can ask its user.
     news : asyncio.Event
-        Set when its request becomes pending, or changes.
+        Set when its request becomes pending, or changes, or there is a message for the caller.
+    messages : CallerMessages
+        The messages for the caller.
     """
 
     user: str
@@ -42,9 +48,15 @@ class OpenCall:
     task: asyncio.Task[FinishedCall]
     request_id: str = ""
     progress_token: str | int | None = None
+    modes: frozenset[QuestionMode] = frozenset()
     news: asyncio.Event = field(default_factory=asyncio.Event)
+    messages: CallerMessages = field(init=False)
     _holder: object = None
     _timer: asyncio.TimerHandle | None = None
+
+    def __post_init__(self) -> None:
+        """Connect the messages."""
+        self.messages = CallerMessages(self.news.set)
 
     def take(self, holder: object) -> None:
         """Make a connection the holder of the call, in place of the previous holder."""
@@ -89,6 +101,7 @@ class OpenCalls:
         self.patience = patience
         self._calls: set[OpenCall] = set()
         self._asking: dict[str, OpenCall] = {}
+        self._running: dict[str, OpenCall] = {}
 
     @property
     def retry(self) -> int:
@@ -107,6 +120,22 @@ class OpenCalls:
         call.request_id = request.id
         call.news.set()
         self._asking[request.id] = call
+
+    def runs(self, call: OpenCall, request: ApprovalRequest) -> None:
+        """Record that the tool of a call runs, so that its server's questions can be put to the caller."""
+        if not call.task.done():
+            self._running[request.id] = call
+            call.task.add_done_callback(lambda _: self._running.pop(request.id, None))
+
+    def running(self, request_id: str) -> OpenCall | None:
+        """Return the call with this request whose tool is running; ``None`` if there is none."""
+        return self._running.get(request_id)
+
+    def answer(self, user: str, session: str, question_id: object, answer: QuestionAnswer) -> None:
+        """Accept an answer to a question, if it comes in the session of the call that the question is about."""
+        for call in tuple(self._calls):
+            if (call.user, call.session) == (user, session) and call.messages.answer(question_id, answer):
+                return
 
     def find(self, request_id: str, caller: Caller) -> OpenCall | None:
         """Return the caller's call with this request; ``None`` if there is none."""
@@ -143,13 +172,35 @@ class OpenCalls:
                 call.task.cancel()
 
 
-def event_id(request_id: str, message_id: object, progress_token: object = None) -> str:
-    """Return the event id with which a caller can come back to its call."""
-    return f"{request_id}:{json.dumps([message_id, progress_token], separators=(',', ':'))}"
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EventId:
+    """The id of an event, with which a caller can come back to its call.
+
+    Parameters
+    ----------
+    request_id : str
+        The id of the call's request.
+    message_id : str or int
+        The id of the message to answer.
+    progress_token : str, int or None
+        The caller's token for progress notifications.
+    number : int
+        The number of the last message to the caller.
+    """
+
+    request_id: str
+    message_id: str | int
+    progress_token: str | int | None = None
+    number: int = 0
+
+    def __str__(self) -> str:
+        """Return it as it is sent."""
+        parts = [self.message_id, self.progress_token, *([self.number] if self.number else [])]
+        return f"{self.request_id}:{json.dumps(parts, separators=(',', ':'))}"
 
 
-def from_event_id(text: str) -> tuple[str, str | int, str | int | None]:
-    """Return the request's id, the id of the message to answer, and the progress token.
+def read_event_id(text: str) -> EventId:
+    """Read an event id.
 
     Raises
     ------
@@ -161,11 +212,17 @@ def from_event_id(text: str) -> tuple[str, str | int, str | int | None]:
         found = json.loads(message)
     except (ValueError, RecursionError):
         found = None
-    message_id, token = found if isinstance(found, list) and len(found) == 2 else (found, None)  # of an older release
+    parts = found if isinstance(found, list) and 2 <= len(found) <= 3 else [found]  # of an older release
+    message_id, token, number = (*parts, None, None)[:3]
     message_id = as_id(message_id)
     if not request_id or message_id is None:
         raise UnknownApprovalError("this is not the id of a call's event", request_id="")
-    return request_id, message_id, as_id(token)
+    return EventId(
+        request_id=request_id,
+        message_id=message_id,
+        progress_token=as_id(token),
+        number=number if isinstance(number, int) else 0,
+    )
 
 
 def as_id(value: object) -> str | int | None:

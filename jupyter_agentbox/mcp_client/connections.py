@@ -58,6 +58,7 @@ async def open_session(
     on_log_message: Callable[[LogMessage], None] = lambda _: None,
     sign_ins: SignInStore | None = None,
     hub_service: str = "",
+    is_shared: bool = False,
 ) -> AsyncIterator[Session]:
     """Connect to a server. Enter and exit in the same task, as the SDK's cancel scopes require.
 
@@ -67,7 +68,7 @@ async def open_session(
     """
     async with AsyncExitStack() as stack:
         session = await _connect(
-            server, stack, limits, log, redact, on_tools_changed, on_log_message, sign_ins, hub_service
+            server, stack, limits, log, redact, on_tools_changed, on_log_message, sign_ins, hub_service, is_shared
         )
         watched = asyncio.Event()
         watch = asyncio.create_task(session.watch(watched))
@@ -90,10 +91,11 @@ async def _connect(
     on_log_message: Callable[[LogMessage], None],
     sign_ins: SignInStore | None,
     hub_service: str,
+    is_shared: bool,
 ) -> Session:
     modes = _modes(server)
     for mode in modes:
-        calls = RunningCalls()
+        calls = RunningCalls(is_shared=is_shared)
         wire = Wire(log.add, partial(_pass_on, redact=redact, listeners=(on_log_message, calls.logged)))
         transport = _transport(server, wire, limits, log, redact, sign_ins)
         client = mcp.Client(
@@ -104,7 +106,7 @@ async def _connect(
             client_info=mcp_types.Implementation(name="jupyter-agentbox", version=_VERSION),
             log_level="info",  # in 2026-07-28 a server logs only to clients that ask for it
             message_handler=_message_handler(wire, on_tools_changed),
-            elicitation_callback=elicitation(calls, log.add),
+            elicitation_callback=elicitation(calls, log.add, is_central=is_central(server, hub_service)),
         )
         try:
             await stack.enter_async_context(client)

@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
+from typing import Final
 
 import mcp_types
 from mcp.client.session import ClientRequestContext, ElicitationFnT
 
-from jupyter_agentbox.core.questions import QuestionAction, QuestionAnswer, QuestionMode, ServerQuestion
+from jupyter_agentbox.core.questions import CALLS_KEY, QuestionAction, QuestionAnswer, QuestionMode, ServerQuestion
 
 from .running_calls import RunningCalls
 from .sent_requests import current
+
+_MOST_CALLS: Final = 1_000
+#: Sent to a server that several people share, if it asks a question outside the stream of a call.
+_WHOSE: Final = (
+    "nobody can be asked: several people share this server, and it does not say whose call the question belongs to. A"
+    " server over HTTP does, and so does a server of version 2026-07-28; a server that runs for each user need not"
+)
 
 
 def question_of(params: mcp_types.ElicitRequestParams) -> ServerQuestion:
@@ -33,7 +42,7 @@ def result_of(answer: QuestionAnswer, mode: QuestionMode) -> mcp_types.ElicitRes
     return mcp_types.ElicitResult.model_validate({"action": answer.action.value, "content": content})
 
 
-def elicitation(calls: RunningCalls, log: Callable[[str], None]) -> ElicitationFnT:
+def elicitation(calls: RunningCalls, log: Callable[[str], None], *, is_central: bool = False) -> ElicitationFnT:
     """Return the SDK's callback for elicitation requests.
 
     Parameters
@@ -42,6 +51,8 @@ def elicitation(calls: RunningCalls, log: Callable[[str], None]) -> ElicitationF
         The connection's running calls.
     log : callable
         Called with a line for each question that was not asked.
+    is_central : bool
+        Whether the server belongs to the Hub service, which says of how many calls a question may be.
     """
 
     async def answer(
@@ -50,13 +61,22 @@ def elicitation(calls: RunningCalls, log: Callable[[str], None]) -> ElicitationF
         del context
         try:
             question = question_of(params)
+            if is_central:
+                question = replace(question, calls=_calls_in(params))
         except ValueError as error:
             log(f"the server asked a question that cannot be shown: {error}")
             return mcp_types.ErrorData(code=mcp_types.INVALID_PARAMS, message=f"the question cannot be shown: {error}")
         found = await calls.ask(question, current())
         if found is None:
             log("the server asked a question, and there was nobody to ask")
-            return mcp_types.ErrorData(code=mcp_types.INVALID_REQUEST, message="there is nobody to ask")
+            why = _WHOSE if calls.is_shared else "there is nobody to ask"
+            return mcp_types.ErrorData(code=mcp_types.INVALID_REQUEST, message=why)
         return result_of(found, question.mode)
 
     return answer
+
+
+def _calls_in(params: mcp_types.ElicitRequestParams) -> int:
+    """Return of how many calls a question may be, according to the Hub service."""
+    said = (params.meta or {}).get(CALLS_KEY)
+    return said if isinstance(said, int) and 1 <= said <= _MOST_CALLS else 1

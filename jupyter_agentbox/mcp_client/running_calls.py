@@ -57,9 +57,16 @@ class RunningCall:
 
 
 class RunningCalls:
-    """All calls of a connection."""
+    """All calls of a connection.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    is_shared : bool
+        Whether they are of several people. Then a question is asked only if it is known to which call it belongs.
+    """
+
+    def __init__(self, *, is_shared: bool = False) -> None:
+        self.is_shared = is_shared
         self._calls: list[RunningCall] = []
 
     @contextmanager
@@ -81,7 +88,7 @@ class RunningCalls:
         """Ask a person a question; return ``None`` if no running call can ask.
 
         A stdio server does not say to which call its question belongs. With several, the oldest one asks for all of
-        them, the question says so, and the timeouts of all are paused.
+        them, the question says so, and the timeouts of all are paused. If they are of several people, nobody is asked.
 
         Parameters
         ----------
@@ -91,11 +98,12 @@ class RunningCalls:
             The call's request, if known.
         """
         known = [call for call in self._calls if sent is not None and call.sent is sent]
-        possible = known or self._calls[:]
+        possible = known if known or self.is_shared else self._calls[:]
         for call in possible:
             if call.listener is not None:
                 with _all_paused(possible):
-                    return await _asked(call, call.listener, replace(question, calls=len(possible)))
+                    calls = max(len(possible), question.calls)
+                    return await _asked(call, call.listener, replace(question, calls=calls))
         return None
 
 

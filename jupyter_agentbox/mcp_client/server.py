@@ -71,6 +71,8 @@ class ManagedServer:
         Limits the number of running programs; unlimited by default.
     hub_service : str
         The address of the Hub service, whose word on who approved a call counts; empty for none.
+    is_shared : bool
+        Whether several people use it, so that it must be known whose call a question belongs to.
     where_to_look : callable, optional
         Returns a sentence that says where people find more about the server if it fails at its start.
 
@@ -93,6 +95,7 @@ class ManagedServer:
         sign_ins: SignInStore | None = None,
         slots: ProcessSlots | None = None,
         hub_service: str = "",
+        is_shared: bool = False,
         where_to_look: Callable[[StartableServer], str] = lambda _: "",
     ) -> None:
         self.configuration = configuration
@@ -104,6 +107,7 @@ class ManagedServer:
         self._sign_ins = sign_ins
         self._slots = slots or ProcessSlots(None)
         self._hub_service = hub_service
+        self._is_shared = is_shared
         self._where_to_look = where_to_look
         self.used_at = clock()
         self._is_signed_in = False
@@ -391,6 +395,7 @@ class ManagedServer:
                         on_log_message=self._on_log_message,
                         sign_ins=self._sign_ins,
                         hub_service=self._hub_service,
+                        is_shared=self._is_shared,
                     )
                 )
                 self._known = await session.tools()

@@ -57,6 +57,8 @@ class McpServers:
         People's sign-ins; without it, nobody can sign in to a server.
     hub_service : str
         The address of the Hub service, whose word on who approved a call counts; empty for none.
+    is_shared : bool
+        Whether several people use the servers, so that it must be known whose call a question belongs to.
     where_to_look : callable, optional
         Returns a sentence that says where people find more about a server that fails at its start.
     """
@@ -71,6 +73,7 @@ class McpServers:
         clock: Callable[[], float] = time.monotonic,
         sign_ins: SignInStore | None = None,
         hub_service: str = "",
+        is_shared: bool = False,
         where_to_look: Callable[[StartableServer], str] = lambda _: "",
     ) -> None:
         self._source = source
@@ -80,6 +83,7 @@ class McpServers:
         self._clock = clock
         self._sign_ins = sign_ins
         self._hub_service = hub_service
+        self._is_shared = is_shared
         self._where_to_look = where_to_look
         self._loaded = Configuration()
         self._described_at: float | None = None
@@ -277,6 +281,7 @@ class McpServers:
                     sign_ins=self._sign_ins,
                     slots=self._slots,
                     hub_service=self._hub_service,
+                    is_shared=self._is_shared,
                     where_to_look=self._where_to_look,
                 )
             else:

@@ -23,7 +23,7 @@ import pytest
 from jupyter_client.blocking.client import BlockingKernelClient
 from playwright.sync_api import Page, expect
 
-from tests.browser.person import Person
+from tests.browser.person import Person, decide
 
 from .hub import PROXY, ROOT, TIMEOUT, answered, kept_ports, missing, run
 from .test_page import log_in
@@ -42,6 +42,26 @@ if hasattr(Service, "timeout"):  # JupyterHub 5 has none
     for service in c.JupyterHub.services:
         if "url" in service:
             service["timeout"] = {timeout}
+"""
+
+#: One more central server, which asks. It runs for each user: over standard streams, it does not say whose call it is.
+ASKING = """
+import json
+from pathlib import Path
+policy = json.loads(Path({policy!r}).read_text())
+policy["rules"].append({{"effect": "allow", "server": "asking", "tool": "*"}})
+entry = {{"command": {python!r}, "args": [{script!r}], "protocolEra": "legacy", "env": {{"FOR_USER": "${{HUB_USER}}"}}}}
+policy["mcpServers"]["asking"] = entry
+Path("policy.json").write_text(json.dumps(policy))
+for service in c.JupyterHub.services:
+    if service["name"] == "agentbox":
+        kept = [word for word in service["command"] if not word.startswith("--policy=")]
+        service["command"] = [*kept, f"--policy={{Path.cwd()}}/policy.json"]
+servers = json.loads(Path("mcp.json").read_text())["mcpServers"]
+servers["asking"] = {{**servers["shop"], "url": servers["shop"]["url"].replace("/shop", "/asking")}}
+Path("mcp.json").write_text(json.dumps({{"mcpServers": servers}}))
+rules = [{{"effect": "allow", "server": name, "tool": "*"}} for name in servers]
+Path("rules.json").write_text(json.dumps({{"rules": rules}}))
 """
 
 
@@ -109,7 +129,9 @@ class Browser:
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DemoHub]:
     if reason := missing():
         pytest.skip(reason)
-    with kept_ports(4) as ports, running_demo(tmp_path_factory.mktemp("demo-hub"), ports) as hub:
+    script, policy = ROOT / "tests" / "mcp_client" / "servers" / "asking.py", ROOT / "examples" / "hub" / "policy.json"
+    more = ASKING.format(policy=str(policy), python=sys.executable, script=str(script))
+    with kept_ports(4) as ports, running_demo(tmp_path_factory.mktemp("demo-hub"), ports, more) as hub:
         yield hub
 
 
@@ -180,7 +202,7 @@ def run_in_lab(demo: DemoHub, page: Page, user: str, path: str, source: str) -> 
     body = {"type": "notebook", "content": notebook}
     demo.api(f"user/{user}/api/contents/{path}", body, token=demo.token_of(user), method="PUT")
     person = log_in(page, demo.password, user, f"{demo.url}user/{user}/")
-    page.goto(f"{demo.url}user/{user}/lab/tree/{path}")
+    page.goto(f"{demo.url}user/{user}/lab/tree/{path}?reset")  # and no notebook of an earlier test
     person.await_kernel()
     person.run(0)
     return person
@@ -308,6 +330,31 @@ def test_who_asks_sees_under_the_cell_who_is_asked_and_then_who_allowed_it(demo:
     for name in ("kernel_id", "notebook_path", "cell_id", "isolation"):
         assert reported[name] == own["call"][name]
     assert (reported["notebook_path"], reported["cell_id"]) == ("ask.ipynb", "c1")
+
+
+@pytest.mark.browser
+def test_what_a_central_server_asks_is_a_card_under_the_cell_of_the_user_whose_call_it_is(
+    demo: DemoHub, page: Page
+) -> None:
+    start_server(demo, "bob")
+    source = "from jupyter_agentbox import tools\nprint('told:', tools.asking.deliver())"
+    person = run_in_lab(demo, page, "ada", "asked.ipynb", source)
+
+    card = person.cell(0).get_by_role("group", name="The server “asking” asks you")
+    expect(card).to_contain_text("Where to?")
+    of_ada, of_bob = (
+        demo.api(f"user/{user}/jupyter-agentbox/questions", token=demo.token_of(user))["questions"]
+        for user in ("ada", "bob")
+    )
+    card.get_by_role("textbox", name="street").fill("Elm Street 1428")
+    decide(card, "Answer")
+    expect(person.cell(0)).to_contain_text("told: accept")
+    expect(card).to_have_count(0)
+
+    assert ([one["server"] for one in of_ada], of_bob) == (["asking"], [])
+    record = next(one for one in audit_of(demo) if one["call"]["server"] == "asking")
+    (question,) = record["outcome"]["questions"]
+    assert (question["action"], question["reviewer"], question["content"]) == ("accept", "ada", {})
 
 
 def result_of(kernel: BlockingKernelClient, id: str) -> str:

@@ -34,14 +34,24 @@ def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 class Stream:
     """An answer as a stream of events, of a call or of what is left of one."""
 
-    def __init__(self, service: Service, *, token: str = "ada", last: str = "", call: Any = CALL) -> None:
+    def __init__(
+        self,
+        service: Service,
+        *,
+        token: str = "ada",
+        last: str = "",
+        call: Any = CALL,
+        server: str = "warehouse",
+        session: str = "",
+    ) -> None:
         self.events: asyncio.Queue[dict[str, str]] = asyncio.Queue()
         self._rest = ""
         headers = {"Authorization": f"Bearer {token}", **({"Last-Event-ID": last} if last else {})}
+        headers |= {"Mcp-Session-Id": session} if session else {}
         message = {"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": call}
         self._answer = AsyncHTTPClient(force_instance=True).fetch(
             HTTPRequest(
-                f"{service.url}mcp/warehouse",
+                f"{service.url}mcp/{server}",
                 method="GET" if last else "POST",
                 body=None if last else json.dumps(message),
                 headers=headers,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
@@ -80,6 +80,8 @@ class Services:
     checker: ArgumentChecker = field(default_factory=NumbersOnly)
     ids: FakeIds = field(default_factory=FakeIds)
     question_timeout: timedelta | None = TIMEOUT
+    limit_questions_for: Callable[[ApprovalRequest], str] = lambda _: ""
+    keeps_values: bool = True
 
     def __post_init__(self) -> None:
         self.trust_keys: dict[str, str] = {}
@@ -122,6 +124,8 @@ class Services:
             timeout=self.question_timeout,
             checker=self.checker,
             redaction=Redaction(),
+            limit_for=self.limit_questions_for,
+            keeps_values=self.keeps_values,
         )
         self.calls = CallManager(
             approvals=self.approvals,

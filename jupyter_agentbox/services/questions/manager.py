@@ -6,13 +6,21 @@ import asyncio
 import logging
 from collections import Counter
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Final
 
+from jupyter_agentbox.core.approvals import ApprovalRequest
 from jupyter_agentbox.core.calls import JsonObject, check_arguments
 from jupyter_agentbox.core.ports import Announcer, ArgumentChecker, Clock, Ids
-from jupyter_agentbox.core.questions import OpenQuestion, QuestionAction, QuestionAnswer, QuestionMode, ServerQuestion
+from jupyter_agentbox.core.questions import (
+    OpenQuestion,
+    QuestionAction,
+    QuestionAnswer,
+    QuestionMode,
+    QuestionRecord,
+    ServerQuestion,
+)
 from jupyter_agentbox.core.redaction import Redaction
 from jupyter_agentbox.core.reviewers import DecideWith, Reviewer
 from jupyter_agentbox.core.tools import ToolDescription
@@ -26,7 +34,7 @@ from jupyter_agentbox.services.approvals.running_calls import RunningCalls
 
 log = logging.getLogger(__name__)
 
-#: Maximum number of open questions of all servers. Further ones are cancelled at once.
+#: Maximum number of open questions of all servers, or of those of each person. Further ones are cancelled at once.
 MOST_OPEN: Final = 100
 #: Maximum number of questions per call, one after the other.
 MOST_OF_CALL: Final = 30
@@ -42,6 +50,8 @@ class _Waiting:
     """An open question, with the future of its answer."""
 
     asked: OpenQuestion
+    #: Whose limit it counts towards.
+    owner: str
     answer: asyncio.Future[QuestionAnswer] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
     #: An answer is being stored: others are rejected, and the timeout is suspended.
     is_taken: bool = False
@@ -76,6 +86,10 @@ class QuestionManager:
         The credentials required to answer.
     answerer : callable, optional
         Answers all questions, for a program instead of a person.
+    limit_for : callable, optional
+        Returns whose calls share the limit of open questions with a call; by default, all calls share it.
+    keeps_values : bool
+        Whether the record contains what was answered, without secrets, or only that it was.
     """
 
     def __init__(
@@ -90,6 +104,8 @@ class QuestionManager:
         redaction: Redaction,
         decide_with: DecideWith = DecideWith.ANY,
         answerer: Answerer | None = None,
+        limit_for: Callable[[ApprovalRequest], str] = lambda _: "",
+        keeps_values: bool = True,
     ) -> None:
         self._running_calls = running_calls
         self._announcer = announcer
@@ -100,6 +116,8 @@ class QuestionManager:
         self._redaction = redaction
         self._decide_with = decide_with
         self._answerer = answerer
+        self._limit_for = limit_for
+        self._keeps_values = keeps_values
         self._waiting: dict[str, _Waiting] = {}
         self._over: dict[str, QuestionAction] = {}
         self._counts: Counter[str] = Counter()
@@ -132,7 +150,7 @@ class QuestionManager:
         """
         request = self._running_calls.find(request_id)
         nobody = QuestionAnswer(action=QuestionAction.CANCEL)
-        if request is None or len(self._waiting) >= MOST_OPEN or self._counts[request_id] >= MOST_OF_CALL:
+        if request is None or self._are_too_many(request):
             log.warning("a question of an MCP server was cancelled: too many, or its call has ended")
             return nobody
         now = self._clock.now()
@@ -147,7 +165,7 @@ class QuestionManager:
             expires_at=None if self._timeout is None else now + self._timeout,
         )
         self._counts[request_id] += 1
-        waiting = self._waiting[asked.id] = _Waiting(asked)
+        waiting = self._waiting[asked.id] = _Waiting(asked, self._limit_for(request))
         self._announcer.questions_changed()
         answer = nobody
         try:
@@ -200,6 +218,16 @@ class QuestionManager:
         await asyncio.shield(waiting.storing)
         return waiting.asked
 
+    def _are_too_many(self, request: ApprovalRequest) -> bool:
+        """Whether a call, or whoever made it, has asked too many questions."""
+        owner = self._limit_for(request)
+        of_owner = sum(waiting.owner == owner for waiting in self._waiting.values())
+        return of_owner >= MOST_OPEN or self._counts[request.id] >= MOST_OF_CALL
+
+    def _record(self, asked: OpenQuestion, answer: QuestionAnswer) -> QuestionRecord:
+        kept = answer if self._keeps_values else replace(answer, content={})
+        return self._redaction.question(asked, kept, at=self._clock.now())
+
     async def _answer_to(self, waiting: _Waiting) -> QuestionAnswer | None:
         if self._answerer is not None:
             return await self._answer_of_program(waiting, self._answerer)
@@ -243,7 +271,7 @@ class QuestionManager:
     async def _take(self, waiting: _Waiting, answer: QuestionAnswer) -> None:
         """Store an accepted answer, and then pass it on."""
         try:
-            record = self._redaction.question(waiting.asked, answer, at=self._clock.now())
+            record = self._record(waiting.asked, answer)
             await self._running_calls.keep_question(waiting.asked.request_id, record)
         except BaseException:
             waiting.is_taken = False
@@ -259,6 +287,5 @@ class QuestionManager:
         if len(self._over) > _MOST_OVER:
             del self._over[next(iter(self._over))]
         if not waiting.is_kept and not waiting.is_taken:
-            record = self._redaction.question(asked, answer, at=self._clock.now())
-            self._running_calls.note_question(asked.request_id, record)
+            self._running_calls.note_question(asked.request_id, self._record(asked, answer))
         self._announcer.questions_changed()

@@ -12,6 +12,7 @@ import pytest
 
 from jupyter_agentbox import CodeExecutionResult, CodeExecutor, ServerLogMessage, ServerQuestion
 from tests.headless.executor.conftest import MINI
+from tests.hub_service.service import running_service
 
 ASKING = {
     "command": sys.executable,
@@ -56,3 +57,20 @@ async def test_without_a_function_a_question_is_declined_and_the_stream_says_so(
     assert (said.server_name, said.level) == ("asking", "warning")
     assert "declined" in said.text
     assert "Where to?" in said.text
+
+
+async def test_a_program_is_asked_what_a_central_server_of_a_hub_asks(
+    make_executor: Callable[..., CodeExecutor], places: Path
+) -> None:
+    async def answer(question: ServerQuestion) -> Mapping[str, Any]:
+        return {"street": f"{question.server_name}'s"}
+
+    rule = {"effect": "allow", "server": "asking", "tool": "*"}
+    async with running_service(places, {"rules": [rule], "mcpServers": {"asking": ASKING}}) as service:
+        entry = {"url": f"{service.url}mcp/asking", "headers": {"Authorization": "Bearer ada"}}
+        (places / "config" / "mcp.json").write_text(json.dumps({"mcpServers": {"asking": entry}}))
+        async with make_executor(approve_tool_calls=False, on_question=answer) as executor:
+            items = [item async for item in executor.stream(CODE, timeout=60)]
+    assert [item.text for item in items if isinstance(item, CodeExecutionResult)] == [
+        'accept {"street":"asking\'s","count":1,"speed":"slow"}'
+    ]

@@ -3,12 +3,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
 from jupyter_agentbox.core.approvals import ApprovalRequest, Outcome, OutcomeState
-from jupyter_agentbox.core.calls import JsonValue, ToolCall
+from jupyter_agentbox.core.calls import JsonValue, Origin, ToolCall
 from jupyter_agentbox.core.policy import Effect, Evaluation
 from jupyter_agentbox.core.ports import CallListener
 from jupyter_agentbox.core.questions import QuestionAction, QuestionAnswer, ServerQuestion
@@ -22,6 +23,7 @@ from jupyter_agentbox.exceptions import (
     ToolArgumentsError,
     UnknownQuestionError,
 )
+from jupyter_agentbox.services.questions import manager
 from jupyter_agentbox.services.questions.manager import MOST_OF_CALL
 from jupyter_agentbox.testing import FakeTools, MemoryApprovalStore
 from tests.services.conftest import Services, a_call
@@ -112,6 +114,42 @@ async def test_an_answer_reaches_the_server_and_the_record_without_secrets() -> 
     assert (record.action, record.reviewer, dict(record.content)) == (ACCEPT, ADA, {"count": 3, "pin_token": REDACTED})
     assert services.questions.pending() == ()
     assert services.announcer.questions == 2
+
+
+async def test_where_values_are_not_kept_the_record_says_only_that_somebody_answered() -> None:
+    services = Services(tools=Shop(), keeps_values=False)
+    async with asking(services) as running:
+        (question,) = services.questions.pending()
+        await services.questions.answer(question.id, ACCEPT, {"count": 3}, reviewer=ADA)
+        assert await running == [["accept", {"count": 3}]]
+    (record,) = outcome(await services.stored("r1")).questions
+    assert (record.action, record.reviewer, record.content) == (ACCEPT, ADA, ())
+
+
+async def test_what_one_person_is_asked_does_not_use_up_the_limit_of_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(manager, "MOST_OPEN", 1)
+    services = Services(tools=Shop(), limit_questions_for=lambda request: request.call.origin.kernel_id or "")
+    services.policies.evaluate = lambda *_, **__: Evaluation(effect=Effect.ALLOW)  # type: ignore[method-assign]
+    asked: asyncio.Queue[ApprovalRequest] = asyncio.Queue()
+
+    async def run(kernel: str) -> JsonValue:
+        call = replace(a_call(id=7), origin=Origin(kernel_id=kernel))
+        finished = await services.calls.run(
+            call, on_waiting=print, on_running=lambda _: None, on_asked=asked.put_nowait
+        )
+        return finished.result.structured["result"] if isinstance(finished.result.structured, dict) else None
+
+    async with asyncio.timeout(60):
+        first = asyncio.create_task(run("ada"))
+        await asked.get()
+        assert await run("ada") == [["cancel", {}]]
+        other = asyncio.create_task(run("bob"))
+        await asked.get()
+        await asked.get()
+        assert [one.origin.kernel_id for one in services.questions.pending()] == ["ada", "bob"]
+        for question in services.questions.pending():
+            await services.questions.answer(question.id, DECLINE, {}, reviewer=ADA)
+        assert await first == await other == [["decline", {}]]
 
 
 async def test_the_first_of_two_answers_counts() -> None:
