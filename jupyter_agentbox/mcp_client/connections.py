@@ -96,7 +96,7 @@ async def _connect(
     modes = _modes(server)
     for mode in modes:
         calls = RunningCalls(is_shared=is_shared)
-        wire = Wire(log.add, partial(_pass_on, redact=redact, listeners=(on_log_message, calls.logged)))
+        wire = Wire(log.add, partial(_pass_on, redact=redact, listeners=(on_log_message, calls.logged)), calls.give_up)
         transport = _transport(server, wire, limits, log, redact, sign_ins)
         client = mcp.Client(
             transport,

@@ -31,6 +31,8 @@ class RunningCall:
         self.questions: set[asyncio.Task[QuestionAnswer]] = set()
         self.limit = asyncio.timeout(seconds)
         self.is_over = False
+        #: Why a person's answer did not reach the server.
+        self.lost_answer = ""
         self._left = seconds
         self._pauses = 0
 
@@ -48,6 +50,11 @@ class RunningCall:
             self._pauses -= 1
             if self._pauses == 0 and not self.is_over and not self.limit.expired():
                 self.limit.reschedule(loop.time() + self._left)
+
+    def give_up(self, reason: str) -> None:
+        """End the call because its server waits in vain for a person's answer."""
+        self.lost_answer = reason
+        self.limit.reschedule(asyncio.get_running_loop().time())
 
     def end(self) -> None:
         """Withdraw its questions."""
@@ -83,6 +90,12 @@ class RunningCalls:
         """Pass a log message to the only running call; with several, it is unknown to which one it belongs."""
         if len(self._calls) == 1 and (listener := self._calls[0].listener) is not None:
             listener.logged(message)
+
+    def give_up(self, sent: SentRequest | None, reason: str) -> None:
+        """End the call that sent a request, because its server waits in vain for a person's answer."""
+        for call in self._calls:
+            if sent is not None and call.sent is sent and not call.limit.expired():
+                call.give_up(reason)
 
     async def ask(self, question: ServerQuestion, sent: SentRequest | None) -> QuestionAnswer | None:
         """Ask a person a question; return ``None`` if no running call can ask.

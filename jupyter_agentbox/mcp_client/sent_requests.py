@@ -65,14 +65,36 @@ def following() -> Iterator[SentRequest]:
         _CURRENT.reset(token)
 
 
+@dataclass(frozen=True, slots=True)
+class SentAnswer:
+    """An answer to a question of the server.
+
+    Parameters
+    ----------
+    asked_by : SentRequest or None
+        The call during which it asked, if known.
+    """
+
+    asked_by: SentRequest | None
+
+
+_ANSWER: Final[ContextVar[SentAnswer | None]] = ContextVar("jupyter_agentbox_sent_answer", default=None)
+
+
 @contextmanager
-def untracked() -> Iterator[None]:
-    """Track nothing in this context: what becomes of an answer to the server says nothing about the call."""
-    token = _CURRENT.set(None)
+def answering() -> Iterator[None]:
+    """Track what is sent in this context as an answer, not as part of the call: it says nothing about the result."""
+    answer, request = _ANSWER.set(SentAnswer(current())), _CURRENT.set(None)
     try:
         yield
     finally:
-        _CURRENT.reset(token)
+        _CURRENT.reset(request)
+        _ANSWER.reset(answer)
+
+
+def current_answer() -> SentAnswer | None:
+    """Return the answer that is sent in this context."""
+    return _ANSWER.get()
 
 
 def current() -> SentRequest | None:

@@ -226,6 +226,9 @@ class Session:
                     content = await _parsed(sent.long_content) if sent.long_content else _dumped(result.content)
                     return self._result(call.tool, result, content)
             except TimeoutError:
+                if running.lost_answer:
+                    lost = f"the answer to its question did not reach the server: {bounded(running.lost_answer)}"
+                    raise await self._interrupted(call.qualified_name, lost) from None
                 timed_out = MCPError(code=REQUEST_TIMEOUT, message="the time of the call is over")
                 raise await self._error(call, timed_out, sent, seconds) from None
             except MCPError as error:

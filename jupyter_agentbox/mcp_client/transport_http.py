@@ -9,8 +9,8 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable
-from contextlib import AsyncExitStack
-from contextvars import Context, ContextVar
+from contextlib import AsyncExitStack, nullcontext
+from contextvars import Context
 from http import HTTPStatus
 from types import TracebackType
 from typing import Any, Final
@@ -19,7 +19,7 @@ import httpx2
 from mcp.client.streamable_http import MCP_SESSION_ID, streamable_http_client
 from mcp.shared._stream_protocols import ReadStream, WriteStream
 from mcp.shared.message import SessionMessage
-from mcp_types import INTERNAL_ERROR, INVALID_REQUEST, JSONRPCError, JSONRPCResponse
+from mcp_types import INTERNAL_ERROR, INVALID_REQUEST, JSONRPCError, JSONRPCMessage, JSONRPCResponse
 
 from jupyter_agentbox.exceptions import SignInRequiredError, ToolServerError
 
@@ -27,7 +27,7 @@ from .bearer_auth import SignedIn, missing_scope
 from .configuration import HttpServer
 from .headers_helper import HelperHeaders
 from .response_body import cap_body, describe, longest_silence
-from .sent_requests import RequestFailure, current, untracked
+from .sent_requests import RequestFailure, SentAnswer, SentRequest, answering, current, current_answer
 from .wire import Wire
 
 #: Timeout of connecting and sending, in seconds; reading is limited by the call's own timeout.
@@ -42,8 +42,8 @@ _LONGEST_REFUSAL: Final = 300
 _OLDER: Final = "; the older HTTP+SSE transport is not supported: use the server's streamable HTTP URL"
 #: Seconds after which a person's answer is sent again that did not reach the server: after each attempt but the last.
 _ANSWER_DELAYS: Final = (0.5, 1.5, 5.0)
-#: Set while an answer to a question of the server is sent. The SDK propagates the context to its sending tasks.
-_IS_ANSWER: Final[ContextVar[bool]] = ContextVar("jupyter_agentbox_is_answer", default=False)
+#: With these statuses, and those from 500, a server has not taken an answer; with the first, it may later.
+_NOT_TAKEN: Final = (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
 _NEVER_SENT: Final = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout, httpx2.UnsupportedProtocol)
 
 
@@ -92,6 +92,7 @@ class HttpTransport:
                     on_session_lost=self._wire.lose,
                     on_answer=self._look_at,
                     hint_for=self._hint_for,
+                    on_answer_lost=self._wire.on_answer_lost,
                     auth=self._auth,
                     # compression would hide a response's size from the limit, and an invalid one breaks the connection
                     headers={"Accept-Encoding": "identity", **self._server.headers},
@@ -169,6 +170,8 @@ class ContainedClient(httpx2.AsyncClient):
         Called with each response; returns what a person can do about an authentication error, or else an empty string.
     hint_for : callable
         Called with the status of a refusal that gives no reason; returns what may help, to end the message.
+    on_answer_lost : callable
+        Called with the call, if known, whose server waits in vain for a person's answer, and with the reason.
     """
 
     def __init__(
@@ -178,32 +181,42 @@ class ContainedClient(httpx2.AsyncClient):
         on_session_lost: Callable[[], None],
         on_answer: Callable[[httpx2.Response], str],
         hint_for: Callable[[int], str],
+        on_answer_lost: Callable[[SentRequest | None, str], None] = lambda _, __: None,
         **options: Any,
     ) -> None:
         super().__init__(**options)
         self._cap = cap
         self._on_answer = on_answer
         self._hint_for = hint_for
+        self._on_answer_lost = on_answer_lost
         self._on_session_lost = on_session_lost
 
     async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
-        """Send a request. The one that ends a session has a short timeout.
-
-        An answer of a person is sent again if it was not taken: the SDK would drop it, and the server wait in vain.
-        """
+        """Send a request. The one that ends a session has a short timeout."""
+        if (answer := current_answer()) is not None:
+            return await self._send_answer(request, answer, **options)
         if request.method != "DELETE":
-            for delay in _ANSWER_DELAYS if _IS_ANSWER.get() else ():
-                response = await self._send(request, **options)
-                if response.status_code != HTTPStatus.TOO_MANY_REQUESTS and response.status_code < 500:
-                    return response
-                await response.aclose()
-                await asyncio.sleep(delay)
             return await self._send(request, **options)
         try:
             async with asyncio.timeout(_END_TIMEOUT):
                 return await self._send(request, **options)
         except TimeoutError:
             return _error(request, 504, INTERNAL_ERROR, "the server did not answer in time", RequestFailure.INTERRUPTED)
+
+    async def _send_answer(self, request: httpx2.Request, answer: SentAnswer, **options: Any) -> httpx2.Response:
+        """Send a person's answer, and again if it was not taken: the SDK would drop it, and the server wait in vain."""
+        response = await self._send(request, **options)
+        for delay in _ANSWER_DELAYS:
+            if response.status_code != HTTPStatus.TOO_MANY_REQUESTS and response.status_code < 500:
+                break
+            await response.aclose()
+            await asyncio.sleep(delay)
+            response = await self._send(request, **options)
+        if response.status_code in _NOT_TAKEN or response.status_code >= 500:
+            error = _error_in(await _read_body(response)) or {"error": {}}
+            reason = str(error["error"].get("message", f"HTTP {response.status_code}"))
+            self._on_answer_lost(answer.asked_by, reason)
+        return response
 
     async def _send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
         try:
@@ -343,15 +356,8 @@ class _Outgoing:
 
     async def send(self, item: SessionMessage, /) -> None:
         self._wire.sent(item.message)
-        if not isinstance(item.message, (JSONRPCResponse, JSONRPCError)):
+        with answering() if _is_answer(item.message) else nullcontext():
             await self._inner.send(item)
-            return
-        token = _IS_ANSWER.set(True)
-        try:
-            with untracked():
-                await self._inner.send(item)
-        finally:
-            _IS_ANSWER.reset(token)
 
     async def aclose(self) -> None:
         await self._inner.aclose()
@@ -364,6 +370,11 @@ class _Outgoing:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> bool | None:
         return await self._inner.__aexit__(kind, error, trace)
+
+
+def _is_answer(message: JSONRPCMessage) -> bool:
+    """Whether a message is an answer to a question of the server; one to a `ping` is empty."""
+    return isinstance(message, JSONRPCError) or (isinstance(message, JSONRPCResponse) and bool(message.result))
 
 
 def _error(request: httpx2.Request, status: int, code: int, message: str, failure: RequestFailure) -> httpx2.Response:

@@ -45,12 +45,18 @@ class Wire:
         Called with a line for whatever was repaired or ignored.
     on_log_message : callable
         Called with the server's log notifications, and its unsupported requests.
+    on_answer_lost : callable
+        Called with the call, if known, whose server waits in vain for a person's answer, and with the reason.
     """
 
     def __init__(
-        self, log: Callable[[str], None], on_log_message: Callable[[LogMessage], None] = lambda _: None
+        self,
+        log: Callable[[str], None],
+        on_log_message: Callable[[LogMessage], None] = lambda _: None,
+        on_answer_lost: Callable[[SentRequest | None, str], None] = lambda _, __: None,
     ) -> None:
         self.log = log
+        self.on_answer_lost = on_answer_lost
         self._on_log_message = on_log_message
         self.asked_in_vain = ""
         self.closed = asyncio.Event()

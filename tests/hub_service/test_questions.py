@@ -23,13 +23,14 @@ from jupyter_agentbox.core.policy import Effect, Layer, Policy, Rule
 from jupyter_agentbox.core.questions import QuestionAction, QuestionAnswer, QuestionMode, ServerQuestion
 from jupyter_agentbox.core.reviewers import Reviewer, Via
 from jupyter_agentbox.core.tools import LogMessage, Progress, ToolResult
+from jupyter_agentbox.exceptions import ToolCallInterruptedError
 from jupyter_agentbox.mcp_client.servers import McpServers
 from jupyter_agentbox.services.questions.manager import MOST_OF_CALL
 from jupyter_agentbox.storage.approvals import sqlite_url
 from jupyter_agentbox.testing import FakeAnnouncer
 from tests.mcp_client.conftest import SCRIPTS
 
-from .service import TIMEOUT, Service, a_policy, ask, listening, running_service
+from .service import TIMEOUT, USERS, Service, a_policy, ask, listening, running_service
 from .test_restart import Stream, id_of
 from .test_service import waiting
 
@@ -322,6 +323,23 @@ async def test_the_question_of_a_server_that_dies_is_no_more_shown(tmp_path: Pat
         assert (await result_of(asking)).is_error
         async with asyncio.timeout(TIMEOUT):
             await ada.withdrawn.wait()
+
+
+async def test_a_user_whose_token_no_more_counts_is_told_that_the_answer_did_not_reach_the_server(
+    tmp_path: Path, answers: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ada = User()
+    async with running_service(tmp_path, curious(answers)) as service:
+        async with (
+            service.tools_of("ada", SERVER) as tools,
+            calling(tools, call("ask", questions=[FORM]), ada) as asking,
+        ):
+            await ada.question()
+            monkeypatch.delitem(USERS, "ada")
+            ada.answer.set_result(accept(street=STREET))
+            with pytest.raises(ToolCallInterruptedError, match="did not reach the server: this needs a token"):
+                await result_of(asking)
+        assert await answered(answers) == [{"action": "cancel"}]
 
 
 async def test_a_policy_that_removes_the_server_ends_its_question(tmp_path: Path, answers: Path) -> None:

@@ -103,6 +103,17 @@ async def test_a_persons_answer_that_the_server_did_not_take_is_sent_again(
     assert result.text == '[{"action": "decline"}]'
 
 
+@pytest.mark.parametrize(("refusals", "reason"), [([502] * 3, "HTTP 502"), ([403], "HTTP 403")])
+async def test_a_call_whose_server_does_not_get_a_persons_answer_ends(
+    running: Running, http_server: HttpServer, monkeypatch: pytest.MonkeyPatch, refusals: list[JsonValue], reason: str
+) -> None:
+    monkeypatch.setattr(transport_http, "_ANSWER_DELAYS", (0.01, 0.01))
+    async with running(entry(http_server("raw_http.py"))) as servers, asyncio.timeout(TIMEOUT):
+        with pytest.raises(ToolCallInterruptedError, match=f"its question did not reach the server: .*{reason}"):
+            await servers.call_tool(call("ask", refusals=refusals), listener=Hears())
+        assert (await servers.call_tool(call("echo"))).text == ""
+
+
 async def test_an_answer_that_is_not_json_fails_its_call(running: Running, http_server: HttpServer) -> None:
     async with running(entry(http_server("raw_http.py"))) as servers:
         with pytest.raises(ToolServerError, match="text/html"):
