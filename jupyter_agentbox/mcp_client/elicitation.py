@@ -14,6 +14,7 @@ from jupyter_agentbox.core.questions import CALLS_KEY, QuestionAction, QuestionA
 from .running_calls import RunningCalls
 from .sent_requests import current
 
+#: A larger number of calls to which a question may belong is not shown.
 _MOST_CALLS: Final = 1_000
 #: Sent to a server that several people share, if it asks a question outside the stream of a call.
 _WHOSE: Final = (
