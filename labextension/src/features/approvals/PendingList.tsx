@@ -46,6 +46,7 @@ export function PendingList(props: IPendingListProps): JSX.Element {
   useSignal(filter.changed);
   const [limit, setLimit] = React.useState(MAX_SHOWN);
   const [notice, setNotice] = React.useState(NO_NOTICE);
+  const [, closeForm] = React.useReducer((count: number) => count + 1, 0);
   const { pending } = model;
   const section = React.useRef<HTMLElement>(null);
   const groups = useGroups(useLingering(section, pending));
@@ -99,6 +100,7 @@ export function PendingList(props: IPendingListProps): JSX.Element {
         <RejectAll
           shown={shownPending}
           isOffered={pending.length > FEW || filter.isActive}
+          onClose={closeForm}
           onFailure={onFailure}
         />
         {shown.map(([path, items]) => (
@@ -402,22 +404,34 @@ function useLingering(
 }
 
 /**
- * When the request with the focus leaves the list, the card that takes its place gets the focus: a card, not a button,
- * so that a key that comes late decides nothing.
+ * When what has the focus leaves the list, the card that takes its place gets the focus: a card, not a button, so that a
+ * key that comes late decides nothing. It also looks when the form that rejects all closes.
  */
 function useFocusInList(section: React.RefObject<HTMLElement>): void {
-  const cards = (): HTMLElement[] => [
-    ...(section.current?.querySelectorAll<HTMLElement>('.jp-AgentBox-card') ??
-      [])
-  ];
-  const before = cards().findIndex(card =>
-    card.contains(document.activeElement)
-  );
+  const before = placeIn(section.current, document.activeElement);
   React.useLayoutEffect(() => {
     if (before >= 0 && !section.current?.contains(document.activeElement)) {
-      const rest = cards();
+      const rest = cardsIn(section.current);
       const next = rest[Math.min(before, rest.length - 1)] ?? section.current;
       next?.focus({ preventScroll: true });
     }
   });
+}
+
+function cardsIn(list: HTMLElement | null): HTMLElement[] {
+  return [...(list?.querySelectorAll<HTMLElement>('.jp-AgentBox-card') ?? [])];
+}
+
+/** The index of the card with an element, or else of the first card after it; -1 outside the list. */
+function placeIn(list: HTMLElement | null, element: Element | null): number {
+  if (!element || !list?.contains(element)) {
+    return -1;
+  }
+  const cards = cardsIn(list);
+  const isAhead = (card: HTMLElement): boolean =>
+    (card.compareDocumentPosition(element) &
+      Node.DOCUMENT_POSITION_FOLLOWING) !==
+    0;
+  const own = cards.findIndex(card => card.contains(element));
+  return own >= 0 ? own : cards.filter(isAhead).length;
 }

@@ -27,6 +27,8 @@ export interface IRejectAllProps {
   shown: readonly IApproval[];
   /** Whether there is a button: so many wait that it is worth one, or a filter chooses. */
   isOffered: boolean;
+  /** Is told that the form closes, and the focus needs another place. */
+  onClose: () => void;
   /** Is told what became of answers that did not count, and what was typed for them. */
   onFailure: (text: string, typed?: string) => void;
 }
@@ -69,6 +71,7 @@ export function RejectAll(props: IRejectAllProps): JSX.Element | null {
   const close = (isCancelled: boolean): void => {
     setIds(null);
     setBack(isCancelled);
+    props.onClose();
   };
 
   if (ids === null) {

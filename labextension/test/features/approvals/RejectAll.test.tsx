@@ -25,6 +25,7 @@ interface IShown {
   show: (approvals: readonly IApproval[]) => void;
   sent: INamedDecision[][];
   told: string[][];
+  onClose: jest.Mock;
   forms: Forms;
 }
 
@@ -35,6 +36,7 @@ function rejectAll(
 ): IShown {
   const sent: INamedDecision[][] = [];
   const told: string[][] = [];
+  const onClose = jest.fn();
   const forms = new Forms();
   const reasons = new Map<string, string>();
   const model = new ApprovalModel(
@@ -57,6 +59,7 @@ function rejectAll(
           <RejectAll
             shown={shown}
             isOffered={true}
+            onClose={onClose}
             onFailure={(...all) => {
               told.push(all.map(String));
             }}
@@ -72,6 +75,7 @@ function rejectAll(
     },
     sent,
     told,
+    onClose,
     forms
   };
 }
@@ -103,7 +107,7 @@ afterEach(() => {
 });
 
 test('all that were shown when the form opened are rejected by one message, and nothing that came later', async () => {
-  const { show, sent } = rejectAll(requests('a', 'b', 'c'));
+  const { show, sent, onClose } = rejectAll(requests('a', 'b', 'c'));
   await press('Reject all shown (3)…');
   expect(document.activeElement).toBe(screen.getByRole('textbox'));
   show(requests('a', 'b', 'c', 'd'));
@@ -117,6 +121,7 @@ test('all that were shown when the form opened are rejected by one message, and 
     ['a', 'b', 'c'].map(id => ({ ...answer, id, digest: `d-${id}` }))
   ]);
   expect(screen.queryByRole('textbox')).toBeNull();
+  expect(onClose).toHaveBeenCalledTimes(1); // the list finds another place for the focus
 });
 
 test('what the filter hides leaves the form, and does not come back into it', async () => {

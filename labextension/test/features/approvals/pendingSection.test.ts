@@ -160,3 +160,22 @@ test('J and K also lead to a table, and to the form that rejects all', async () 
   expect(press('j')).toBe(card);
   section.dispose();
 });
+
+test('if the focused button that rejects all goes, the first card gets the focus', async () => {
+  const { section, model } = pendingSection();
+  Widget.attach(section, document.body);
+  const { call } = approval();
+  const six = Array.from({ length: 6 }, (_, index) =>
+    approval({ id: `b${index}`, call: { ...call, tool: `tool_${index}` } })
+  );
+  model.remember(six);
+  await section.rendered();
+  screen.getByRole('button', { name: 'Reject all shown (6)…' }).focus();
+  act(() => {
+    model.remember([{ ...six[0], status: 'expired' }]);
+  });
+  await section.rendered();
+  expect(screen.queryByText(/Reject all/)).toBeNull();
+  expect(document.activeElement).toBe(await section.find('b1'));
+  section.dispose();
+});
