@@ -12,7 +12,7 @@ import { LinkButton } from '../components/VisibleText';
 import { useCardContext, useNameOf } from '../context';
 import { useSignal } from '../hooks/useSignal';
 import { callLine } from '../text/callLine';
-import { summarize } from '../text/summary';
+import { summarize, waitsAtHub } from '../text/summary';
 
 import { visible } from '../text/visibleText';
 import { SIGNS } from './Outcome';
@@ -55,8 +55,16 @@ export function RequestGroup(props: IRequestGroupProps): JSX.Element {
   );
   const last = useLastDecided(root, shown, open.length > 0);
   const asking = useAsking();
+  const atHub = requestIds
+    .filter((_, index) => isAtHub(known[index]))
+    .slice(0, FEW - shown.size);
   const cards = requestIds.filter(
-    id => !isMany || shown.has(id) || id === last || asking.has(id)
+    id =>
+      !isMany ||
+      shown.has(id) ||
+      id === last ||
+      asking.has(id) ||
+      atHub.includes(id)
   );
   return (
     <div
@@ -167,6 +175,11 @@ function useAsking(): ReadonlySet<string> {
 function isOpen(known: IKnownApproval | undefined): boolean {
   const { approval, state } = known ?? { approval: null, state: 'unknown' };
   return approval ? approval.status === 'pending' : state !== 'unknown';
+}
+
+/** Whether others still have to decide, at the Hub: the card says who. */
+function isAtHub(known: IKnownApproval | undefined): boolean {
+  return known?.approval ? waitsAtHub(known.approval) : false;
 }
 
 /** Keep requests in the store while they are shown, and report when nothing can change one any more. */
@@ -289,11 +302,18 @@ function describeGroup(
   const is = (status: IApproval['status']): number =>
     count(approval => approval.status === status);
   const lapsed = is('expired') + is('cancelled') + is('orphaned');
-  const failed = count(({ outcome }) => outcome?.state === 'failed');
+  const failed = count(
+    one => one.outcome?.state === 'failed' && !isRejectedAtHub(one)
+  );
+  const atHub = count(waitsAtHub);
+  const refused = count(isRejectedAtHub);
+  const allowed = is('approved') - atHub - refused;
   const parts: [number, string][] = [
     [is('pending'), trans.__('%1 waiting', is('pending'))],
-    [is('approved'), trans.__('%1 allowed', is('approved'))],
+    [atHub, trans.__('%1 waiting at the Hub', atHub)],
+    [allowed, trans.__('%1 allowed', allowed)],
     [is('rejected'), trans.__('%1 rejected', is('rejected'))],
+    [refused, trans.__('%1 rejected at the Hub', refused)],
     [lapsed, trans.__('%1 not decided', lapsed)],
     [failed, trans.__('%1 failed', failed)]
   ];
@@ -301,6 +321,11 @@ function describeGroup(
     trans._n('%1 call', '%1 calls', known.length),
     ...parts.filter(([number]) => number > 0).map(([, text]) => text)
   ].join(', ');
+}
+
+/** Whether a call was allowed here, and then rejected at the Hub. */
+function isRejectedAtHub({ outcome }: IApproval): boolean {
+  return outcome?.review?.status === 'rejected';
 }
 
 /** The output's text about one request; none if the text does not have one line for each. */

@@ -110,7 +110,7 @@ function approvedSummary(
     mood,
     text: [allowed, atHub, sentence].filter(Boolean).join(' ')
   });
-  if (review?.status === 'pending' && outcome?.state === 'running') {
+  if (waitsAtHub(approval)) {
     return then('running', trans.__('Waiting for approval at the Hub…'));
   }
   if (outcome?.state === 'failed' && hasNotRun(outcome)) {
@@ -138,6 +138,11 @@ function approvedSummary(
     case 'cancelled':
       return then('neutral', describeEnd(outcome, trans));
   }
+}
+
+/** Whether an allowed call has not started, because the Hub service still asks its approvers. */
+export function waitsAtHub({ outcome }: IApproval): boolean {
+  return outcome?.state === 'running' && outcome.review?.status === 'pending';
 }
 
 /** How far a cancelled call came. */

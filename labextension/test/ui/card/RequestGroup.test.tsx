@@ -30,6 +30,29 @@ function restock(id: number, status: IApproval['status']): IApproval {
   return item;
 }
 
+/** A request whose call was allowed here, and that waits for approvers at the Hub or was rejected by one. */
+function atHub(id: number, status: 'pending' | 'rejected'): IApproval {
+  const item = restock(id, 'approved');
+  const review = {
+    status,
+    groups: ['keepers'],
+    count: 1,
+    approved_by: [],
+    expires_at: '2026-01-01T01:00:00Z',
+    rejected_by: status === 'rejected' ? 'bob' : null,
+    reason: '',
+    url: null
+  };
+  return {
+    ...item,
+    outcome: item.outcome && {
+      ...item.outcome,
+      state: status === 'rejected' ? 'failed' : 'running',
+      review
+    }
+  };
+}
+
 /** What the server of a call asks. */
 function question(requestId: string): IQuestion {
   return {
@@ -61,6 +84,7 @@ function group(...statuses: IApproval['status'][]): {
   node: HTMLElement;
   change: (id: number, status: IApproval['status']) => void;
   changeAll: (status: IApproval['status']) => void;
+  putAtHub: (status: 'pending' | 'rejected', ...ids: number[]) => void;
   leave: jest.Mock;
   openTogether: jest.Mock;
 } {
@@ -116,7 +140,19 @@ function group(...statuses: IApproval['status'][]): {
       model.remember(statuses.map((_, index) => restock(index, status)));
     });
   };
-  return { node: container, change, changeAll, leave, openTogether };
+  const putAtHub = (status: 'pending' | 'rejected', ...ids: number[]): void => {
+    act(() => {
+      model.remember(ids.map(id => atHub(id, status)));
+    });
+  };
+  return {
+    node: container,
+    change,
+    changeAll,
+    putAtHub,
+    leave,
+    openTogether
+  };
 }
 
 function cards(): (string | undefined)[] {
@@ -217,4 +253,26 @@ test('a call whose server asks something has its card, though it was decided', (
   const { node } = group('approved', 'approved', 'approved', 'approved');
   expect(cards()).toEqual(['r1 approved']);
   expect(node.textContent).toContain('How many?');
+});
+
+test('calls that wait at the Hub are not counted as allowed, and the first ones have cards that say who is asked', () => {
+  const { node, change, putAtHub } = group(
+    ...Array.from({ length: 6 }, () => 'pending' as const)
+  );
+  putAtHub('pending', 1, 2, 3, 4);
+  expect(node.textContent).toContain(
+    '6 calls, 2 waiting, 4 waiting at the Hub'
+  );
+  expect(cards()).toContain('r1 approved');
+  change(0, 'approved');
+  change(5, 'approved');
+  expect(node.textContent).toContain(
+    '6 calls, 4 waiting at the Hub, 2 allowed'
+  );
+  expect(cards()).toEqual(['r1 approved', 'r2 approved', 'r3 approved']);
+  expect(node.textContent).toContain('keepers');
+  putAtHub('rejected', 4);
+  expect(node.textContent).toContain(
+    '6 calls, 3 waiting at the Hub, 2 allowed, 1 rejected at the Hub'
+  );
 });
