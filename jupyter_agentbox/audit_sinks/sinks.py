@@ -15,8 +15,10 @@ from .syslog import SyslogSink
 #: The kinds of addresses, for error messages.
 _KINDS: Final = (
     "stdout:, file:///PATH, syslog:///dev/log, syslog://HOST, syslog+tcp://HOST, syslog+tls://HOST, https://…,"
-    " http://…, agentbox+https://HUB/services/agentbox/, otlp+https://…/v1/logs, otlp+http://…/v1/logs"
+    " http://…, otlp+https://…/v1/logs, otlp+http://…/v1/logs"
 )
+#: Only users' servers have this kind.
+_HUB_KIND: Final = "agentbox+https://HUB/services/agentbox/"
 
 
 def sink_of(
@@ -26,6 +28,7 @@ def sink_of(
     token_file: str = "",
     hub_token: str = "",
     service: str = "jupyter-agentbox",
+    is_hub_service: bool = False,
 ) -> AuditSink:
     """Return the sink for an address, without opening it.
 
@@ -41,6 +44,8 @@ def sink_of(
         This server's own JupyterHub token, for the Hub service; empty for none.
     service : str
         The sender's name, for syslog and OpenTelemetry.
+    is_hub_service : bool
+        Whether the Hub service sends, which an error then does not name as a receiver.
 
     Raises
     ------
@@ -48,7 +53,8 @@ def sink_of(
         If the address is invalid.
     """
     address = with_names(address, names)
-    parts, given_port = _parts_of(address)
+    kinds = _KINDS if is_hub_service else f"{_KINDS}, {_HUB_KIND}"
+    parts, given_port = _parts_of(address, kinds)
     scheme, _, inner = parts.scheme.partition("+")
     rest = address.partition("+")[2]
     is_local = bool(parts.path) and not parts.netloc and address[len(parts.scheme) :].startswith(":///")
@@ -69,10 +75,10 @@ def sink_of(
             return HubServiceSink(rest, token=hub_token)
         case "otlp", ("http" | "https") if parts.hostname:
             return OtlpSink(rest, token_file=token_file, service=service)
-    raise ValueError(f"{_named(parts)} is not the address of an audit sink. Supported are {_KINDS}")
+    raise ValueError(f"{_named(parts)} is not the address of an audit sink. Supported are {kinds}")
 
 
-def _parts_of(address: str) -> tuple[SplitResult, int | None]:
+def _parts_of(address: str, kinds: str) -> tuple[SplitResult, int | None]:
     """Return the parts of an address, and its port.
 
     Raises
@@ -86,7 +92,7 @@ def _parts_of(address: str) -> tuple[SplitResult, int | None]:
             return parts, parts.port
     except ValueError:  # its text contains a part of the address, which may be of a password
         pass
-    raise ValueError(f"this is not the address of an audit sink: it cannot be read. Supported are {_KINDS}")
+    raise ValueError(f"this is not the address of an audit sink: it cannot be read. Supported are {kinds}")
 
 
 def _named(parts: SplitResult) -> str:

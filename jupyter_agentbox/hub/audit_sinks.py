@@ -44,13 +44,20 @@ def sinks_of(settings: AuditSettings) -> Mapping[str, AuditSink]:
         if address in found:
             raise ValueError(f"{where}: this address is given twice")
         if "{user}" in address or "{server}" in address:
-            raise ValueError(f"{where}: `{{user}}` and `{{server}}` exist only on users' servers")
+            raise ValueError(
+                f"{where}: `{{user}}` and `{{server}}` exist only on users' servers; remove them from the address"
+            )
         try:
-            found[address] = sink_of(address, names={}, token_file=settings.token_file, service=SERVICE)
+            found[address] = sink_of(
+                address, names={}, token_file=settings.token_file, service=SERVICE, is_hub_service=True
+            )
         except ValueError as error:
             raise ValueError(f"{where}: {error}") from None
         if isinstance(found[address], HubServiceSink):
-            raise ValueError(f"{where}: this is the address at which users' servers report to a Hub service")
+            raise ValueError(
+                f"{where}: users' servers report to the service at such an address, and the service cannot send there:"
+                " remove it"
+            )
     return found
 
 

@@ -361,7 +361,10 @@ async def test_without_sinks_the_database_has_no_outbox(tmp_path: Path) -> None:
         (["https://log.example:port/"], r"`HubService.audit_sinks\[0\]`: "),
         (["stdout:", "stdout:"], r"audit_sinks\[1\]`: this address is given twice"),
         (["file:///var/log/{user}.jsonl"], r"exist only on users' servers"),
-        (["agentbox+https://hub.example/services/agentbox/"], r"at which users' servers report"),
+        (
+            ["agentbox+https://hub.example/services/agentbox/"],
+            r"users' servers report to the service at such an address",
+        ),
     ],
 )
 def test_an_address_that_is_none_is_refused_with_its_place(addresses: Sequence[str], message: str) -> None:
@@ -389,11 +392,20 @@ def test_the_command_checks_the_sinks(tmp_path: Path, capsys: pytest.CaptureFixt
         config.write_text(f"c.HubService.audit_sinks = {sinks}\n")
         assert main([f"--policy={policy}", f"--config={config}", "--check-config"]) == code
     told = capsys.readouterr()
+    assert "agentbox+https:" not in told.err, "it names only what the service itself can use"
     assert told.err.splitlines()[0].startswith(
         "jupyter agentbox hub: `HubService.audit_sinks[1]`: `ftp://log.example` is not the address of an audit sink"
     )
     assert told.err.splitlines()[1:] == [f"note: `HubService.audit_sinks[0]`: `{tmp_path}/none` does not exist"]
     assert told.out.splitlines()[-1].endswith("nothing is wrong")
+
+
+@pytest.mark.parametrize("scheme", ["file://", "FILE://"])
+async def test_a_file_is_found_however_its_scheme_is_written(scheme: str, tmp_path: Path) -> None:
+    (sink,) = sinks_of(audit(f"{scheme}{tmp_path}/log")).values()
+    await sink.send([b"{}"])
+    assert (tmp_path / "log").read_bytes() == b"{}\n"
+    assert notes_of_sinks(audit(f"{scheme}{tmp_path}/log")) == []
 
 
 def test_files_that_are_missing_are_noted(tmp_path: Path) -> None:

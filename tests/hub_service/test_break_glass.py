@@ -101,7 +101,7 @@ async def test_an_answer_needs_a_reason_where_the_rule_wants_one(tmp_path: Path,
         service, request = asked.service, asked.request
         assert request["approvers"]["reason"] == "required"
         page = (await service.get(f"requests/{request['id']}", session="bob")).body.decode()
-        assert "Reason (required)" in page
+        assert "Reason (required, " in page
 
         code, refused = await service.decide(request, "bob", answer)
         assert (code, refused["reason"]) == (422, "invalid_decision")

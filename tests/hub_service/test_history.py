@@ -119,6 +119,14 @@ async def test_long_arguments_can_be_read_whole_and_the_longest_on_the_page_of_t
     assert len(page) < 50_000
 
 
+async def test_who_has_answered_nothing_is_led_to_the_requests_of_their_code(tmp_path: Path) -> None:
+    async with with_two_approvals(tmp_path) as service:
+        page = (await service.get("history", session="eve")).body.decode()
+        filtered = (await service.get("history?tool=drop", session="eve")).body.decode()
+    assert 'You have not answered any requests. <a href="/services/agentbox/history?whose=asked">' in page
+    assert "No request matches the filter." in filtered
+
+
 async def test_no_filter_writes_a_line_of_its_own_to_the_log(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     async with running_service(tmp_path, a_policy()) as service:
         answer = await service.get("history?status=a%0Aforged", session="eve")
