@@ -5,6 +5,7 @@ import React from 'react';
 
 import { useTrans } from '../../ui/context';
 import { DecisionButton } from '../../ui/guarded/DecisionButton';
+import { KeyHelp } from '../../ui/guarded/cardKeys';
 import { Guarded } from '../../ui/guarded/GuardedCard';
 import type { PersonalAnswer } from '../../internalTokens';
 import { BatchReject } from './BatchReject';
@@ -38,11 +39,21 @@ export function BatchBar(props: IBatchBarProps): JSX.Element {
       setRejecting(false); // or it would take the focus as soon as a row is selected again
     }
   }, [count]);
+  const others = [
+    [trans.__('Tab'), trans.__('To a row, then to the buttons')],
+    [trans.__('Up, Down'), trans.__('To another row')],
+    [trans.__('Space'), trans.__('Select the row, or deselect it')],
+    [trans.__('Ctrl+A'), trans.__('Select all rows')],
+    [trans.__('Enter'), trans.__('Open or close the row’s card')]
+  ] as const;
   if (count === 0) {
     return (
-      <p className="jp-AgentBox-note">
-        {trans.__('Select rows to decide them together.')}
-      </p>
+      <>
+        <p className="jp-AgentBox-note">
+          {trans.__('Select rows to decide them together.')}
+        </p>
+        <KeyHelp others={others} />
+      </>
     );
   }
   if (isRejecting) {
@@ -63,7 +74,7 @@ export function BatchBar(props: IBatchBarProps): JSX.Element {
     );
   }
   return (
-    <Guarded>
+    <Guarded keys={{ others }}>
       <div className="jp-AgentBox-buttons">
         <DecisionButton
           kind={props.isGrave ? 'caution' : 'allow'}

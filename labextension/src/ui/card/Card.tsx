@@ -150,7 +150,10 @@ function Pending(props: ICardProps & { sending: ISending }): JSX.Element {
         />
       </UnseenReport.Provider>
       <Facts approval={approval} isSaid={true} />
-      <Guarded elsewhere={elsewhere} allowLabel={allowLabel(approval, trans)}>
+      <Guarded
+        elsewhere={elsewhere}
+        keys={{ allowLabel: allowLabel(approval, trans) }}
+      >
         <TogetherLetter />
         <UnseenNote unseen={unseen} />
         <div ref={form}>

@@ -6,7 +6,7 @@ import React from 'react';
 
 import { useTrans } from '../context';
 import { CardKeys, KeyHelp, useCardKeys } from './cardKeys';
-import type { Refusal } from './cardKeys';
+import type { IKeyHelpProps, Refusal } from './cardKeys';
 import { OcclusionWatch } from './occlusion';
 import type { Exposure } from './occlusion';
 
@@ -77,10 +77,10 @@ export const GuardedCard = React.forwardRef<HTMLDivElement, IGuardedCardProps>(
 GuardedCard.displayName = 'GuardedCard';
 
 export interface IGuardedProps {
+  /** What the help about the keys says. */
+  keys?: IKeyHelpProps;
   /** Leads to a place where the buttons work; without it, there is no other. */
   elsewhere?: { label: string; open: () => void };
-  /** What the button with the letter A says, for the help; by default, “Allow once”. */
-  allowLabel?: string;
   children: React.ReactNode;
 }
 
@@ -128,7 +128,7 @@ export function Guarded(props: IGuardedProps): JSX.Element {
           <p className="jp-AgentBox-warning">{explain(refusal, trans)}</p>
         ) : null}
       </div>
-      <KeyHelp allowLabel={props.allowLabel} />
+      <KeyHelp {...props.keys} />
       {isCovered ? link : null}
     </>
   );

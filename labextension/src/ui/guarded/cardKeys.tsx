@@ -160,8 +160,15 @@ function step(card: HTMLElement | null, by: 1 | -1): void {
   }
 }
 
+export interface IKeyHelpProps {
+  /** What the button with the letter A says; by default, “Allow once”. */
+  allowLabel?: string;
+  /** Other keys that do something on the card, with their actions. */
+  others?: readonly (readonly [keys: string, does: string])[];
+}
+
 /** The active letters of the card with their actions: in a form, those of the card's buttons are inactive. */
-export function KeyHelp(props: { allowLabel?: string }): JSX.Element | null {
+export function KeyHelp(props: IKeyHelpProps): JSX.Element | null {
   const trans = useTrans();
   const { help } = React.useContext(CardKeys);
   const rows: [string, string][] = [
@@ -179,16 +186,16 @@ export function KeyHelp(props: { allowLabel?: string }): JSX.Element | null {
     <div role="status">
       {help ? (
         <dl className="jp-AgentBox-keys" aria-label={trans.__('Keys')}>
-          {rows
-            .filter(([key]) => works(key))
-            .map(([key, what]) => (
+          {[...(props.others ?? []), ...rows.filter(([key]) => works(key))].map(
+            ([key, what]) => (
               <div key={key}>
                 <dt>
                   <kbd>{key}</kbd>
                 </dt>
                 <dd>{what}</dd>
               </div>
-            ))}
+            )
+          )}
         </dl>
       ) : null}
     </div>

@@ -8,6 +8,7 @@ import type { IApproval } from '../../../src/api/protocol';
 import { ApprovalModel } from '../../../src/model/approvals';
 import { CardProvider } from '../../../src/ui/context';
 import { approval, origins, source, trans } from '../../examples';
+import { byPerson } from '../../person';
 
 const NOON = '2026-01-01T12:00:00Z';
 
@@ -61,6 +62,18 @@ test('a table says how long the first of its requests waits, and keeps waiting t
 test('a table of requests that wait for ever shows no time', () => {
   show([null, null]);
   expect(screen.queryByRole('timer')).toBeNull();
+});
+
+test('? on a table shows its keys, also while nothing is selected', () => {
+  show([null, null]);
+  const row = screen.getAllByRole('row').at(-1) as HTMLElement;
+  byPerson(
+    row,
+    new KeyboardEvent('keydown', { key: '?', code: 'Slash', bubbles: true })
+  );
+  const keys = screen.getByLabelText('Keys').textContent;
+  expect(keys).toContain('SpaceSelect the row');
+  expect(keys).toContain('JNext request');
 });
 
 test('a table quotes the reason of a rule that asks about all of its requests', () => {
