@@ -15,6 +15,7 @@ import type {
 import type { IWidgetTracker } from '@jupyterlab/apputils';
 
 import { CARD_LEFT } from '../../ui/card/cardLeft';
+import { keepInView } from './keepInView';
 
 /** A card of a request, or of an output that was blocked. */
 const CARD_IN_OUTPUT = '.jp-AgentBox-output .jp-AgentBox-card';
@@ -89,7 +90,9 @@ export class FocusRestorer {
         cell.editor?.focus();
       }
       // What was put out while the person looked at the panel may have moved everything.
-      void notebook.scrollToItem(index);
+      void notebook.scrollToItem(index).then(() => {
+        keepInView(cell.node, notebook.node);
+      });
     }
     if (card.contains(document.activeElement)) {
       // The card is under the active cell itself, in which the notebook leaves the focus where it is.
