@@ -25,7 +25,7 @@ from jupyter_agentbox.storage.signed_policies import public_key_of
 from jupyter_agentbox.system import SystemClock
 
 from .approver_groups import notes_on_groups
-from .audit_sinks import notes_of_sinks, sinks_of
+from .audit_sinks import AuditSinksError, notes_of_sinks, sinks_of
 from .composition import HubBox, build
 from .gc_pauses import kept_short
 from .hub_groups import HubGroups
@@ -111,7 +111,7 @@ class HubService(HubTraits, Application):
             *notes_of_sinks(audit),
         ]
         if self.check_config:
-            _tell(policy, [*notes, *self._notes_on_groups(policy)])
+            _tell(policy, len(audit.sinks), [*notes, *self._notes_on_groups(policy)])
             return OK
         log_as_json(cast("int | str", self.log_level))
         for note in notes:
@@ -328,17 +328,18 @@ async def _remove_sign_ins(database_url: str, user: str) -> int:
         await table.aclose()
 
 
-def _tell(policy: PolicyFile, notes: Sequence[str]) -> None:
-    """Print the notes on a configuration that can be used, and a summary of its policy."""
+def _tell(policy: PolicyFile, sinks: int, notes: Sequence[str]) -> None:
+    """Print the notes on a configuration that can be used, and a summary of its policy and audit sinks."""
     sys.stderr.writelines(visible(f"note: {note}\n") for note in notes)
     rules = counted(len(policy.policy.rules), "rule")
     servers = counted(len(policy.servers), "central server")
     local = "" if policy.local is None else ", a policy for users' own tools"
+    receivers = f", {counted(sinks, 'audit sink')}" if sinks else ""
     verdict = f"no errors, {counted(len(notes), 'note')}" if notes else "nothing is wrong"
-    sys.stdout.write(visible(f"{policy.path}: {rules}, {servers}{local}; {verdict}\n"))
+    sys.stdout.write(visible(f"{policy.path}: {rules}, {servers}{local}{receivers}; {verdict}\n"))
 
 
 def _fail(error: Exception) -> int:
-    problems = error.problems if isinstance(error, PolicyFileError) else (error,)
+    problems = error.problems if isinstance(error, (PolicyFileError, AuditSinksError)) else (error,)
     sys.stderr.write("".join(f"jupyter agentbox hub: {visible(str(problem))}\n" for problem in problems))
     return USAGE

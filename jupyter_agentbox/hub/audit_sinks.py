@@ -26,8 +26,30 @@ from .exports import SERVICE
 from .forwarding import ForwardCounter, RecordForwarder
 from .reviews import persons_to_json
 
+#: Schemes whose connections are not encrypted, and what is used in their place.
+_CLEAR_TEXT: Final = {
+    "http": "`https`",
+    "otlp+http": "`otlp+https`",
+    "syslog": "`syslog+tls`",
+    "syslog+tcp": "`syslog+tls`",
+}
+_THIS_MACHINE: Final = (None, "localhost", "127.0.0.1", "::1")
 #: What a request has, besides the fields that users' servers record.
 _PERSONS: Final = ("asked_by", "reported", "approvers")
+
+
+class AuditSinksError(ValueError):
+    """Addresses of audit sinks cannot be used.
+
+    Attributes
+    ----------
+    problems : tuple of str
+        What is wrong with each, without what may be secret in it.
+    """
+
+    def __init__(self, problems: Iterable[str]) -> None:
+        self.problems = tuple(problems)
+        super().__init__("\n".join(self.problems))
 
 
 def sinks_of(settings: AuditSettings) -> Mapping[str, AuditSink]:
@@ -35,45 +57,61 @@ def sinks_of(settings: AuditSettings) -> Mapping[str, AuditSink]:
 
     Raises
     ------
-    ValueError
-        If an address is invalid, or makes no sense for the service.
+    AuditSinksError
+        If addresses are invalid, or make no sense for the service.
     """
     found: dict[str, AuditSink] = {}
-    for number, address in enumerate(settings.sinks):
-        where = f"`HubService.audit_sinks[{number}]`"
-        if address in found:
-            raise ValueError(f"{where}: this address is given twice")
-        if "{user}" in address or "{server}" in address:
-            raise ValueError(
-                f"{where}: `{{user}}` and `{{server}}` exist only on users' servers; remove them from the address"
-            )
+    problems: list[str] = []
+    for number, address in enumerate(settings.sinks, 1):
         try:
-            found[address] = sink_of(
-                address, names={}, token_file=settings.token_file, service=SERVICE, is_hub_service=True
-            )
+            if address in found:
+                raise ValueError("this address is given twice")
+            found[address] = _sink_of(address, settings.token_file)
         except ValueError as error:
-            raise ValueError(f"{where}: {error}") from None
-        if isinstance(found[address], HubServiceSink):
-            raise ValueError(
-                f"{where}: users' servers report to the service at such an address, and the service cannot send there:"
-                " remove it"
-            )
+            problems.append(f"{_entry(number)}: {error}")
+    if problems:
+        raise AuditSinksError(problems)
+    return found
+
+
+def _entry(number: int) -> str:
+    """Return where an address stands, with the number that metrics and health checks also have, from 1."""
+    return f"entry {number} of `HubService.audit_sinks`"
+
+
+def _sink_of(address: str, token_file: str) -> AuditSink:
+    if "{user}" in address or "{server}" in address:
+        raise ValueError("`{user}` and `{server}` exist only on users' servers; remove them from the address")
+    found = sink_of(address, names={}, token_file=token_file, service=SERVICE, is_hub_service=True)
+    if isinstance(found, HubServiceSink):
+        raise ValueError(
+            "users' servers report to the service at such an address, and the service cannot send there: remove it"
+        )
     return found
 
 
 def notes_of_sinks(settings: AuditSettings) -> list[str]:
-    """Return a note for each file that sinks need and that cannot be used now."""
-    files = list(_notes_of_files(settings.sinks))
-    return [*files, *_notes_of_token(settings.token_file)] if settings.token_file else files
+    """Return a note for each file that sinks need and that cannot be used now, and for what others can read."""
+    found = [*_notes_of_files(settings.sinks), *_notes_of_clear_text(settings.sinks)]
+    return [*found, *_notes_of_token(settings.token_file)] if settings.token_file else found
+
+
+def _notes_of_clear_text(addresses: Sequence[str]) -> Iterable[str]:
+    for number, address in enumerate(addresses, 1):
+        parts = urlsplit(address)
+        if parts.scheme in _CLEAR_TEXT and parts.hostname not in _THIS_MACHINE:
+            what = "records, and any token or password with them," if parts.scheme.endswith("http") else "records"
+            better = _CLEAR_TEXT[parts.scheme]
+            yield f"{_entry(number)}: {what} go to `{parts.hostname}` unencrypted; use {better} if it can receive that"
 
 
 def _notes_of_files(addresses: Sequence[str]) -> Iterable[str]:
-    for number, address in enumerate(addresses):
+    for number, address in enumerate(addresses, 1):
         parts = urlsplit(address)
         is_socket = parts.scheme == "syslog" and not parts.netloc
         needed = Path(parts.path) if is_socket else Path(address.partition("://")[2]).parent
         if (is_socket or parts.scheme == "file") and not needed.exists():
-            yield f"`HubService.audit_sinks[{number}]`: `{needed}` does not exist"
+            yield f"{_entry(number)}: `{needed}` does not exist"
 
 
 def _notes_of_token(file: str) -> Iterable[str]:

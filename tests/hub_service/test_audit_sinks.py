@@ -357,9 +357,9 @@ async def test_without_sinks_the_database_has_no_outbox(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("addresses", "message"),
     [
-        (["stdout:", "ftp://log.example"], r"`HubService.audit_sinks\[1\]`: .*not the address of an audit sink"),
-        (["https://log.example:port/"], r"`HubService.audit_sinks\[0\]`: "),
-        (["stdout:", "stdout:"], r"audit_sinks\[1\]`: this address is given twice"),
+        (["stdout:", "ftp://log.example"], r"^entry 2 of `HubService.audit_sinks`: .*not the address of an audit sink"),
+        (["https://log.example:port/"], r"^entry 1 of `HubService.audit_sinks`: "),
+        (["stdout:", "stdout:"], r"^entry 2 of `HubService.audit_sinks`: this address is given twice"),
         (["file:///var/log/{user}.jsonl"], r"exist only on users' servers"),
         (
             ["agentbox+https://hub.example/services/agentbox/"],
@@ -388,16 +388,40 @@ def _settings(of_audit: AuditSettings) -> Settings:
 def test_the_command_checks_the_sinks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     policy, config = tmp_path / "policy.json", tmp_path / "hub_config.py"
     policy.write_text('{"rules": []}')
-    for sinks, code in ((["stdout:", "ftp://log.example"], 2), ([f"file://{tmp_path}/none/log"], 0), (["stdout:"], 0)):
-        config.write_text(f"c.HubService.audit_sinks = {sinks}\n")
-        assert main([f"--policy={policy}", f"--config={config}", "--check-config"]) == code
-    told = capsys.readouterr()
-    assert "agentbox+https:" not in told.err, "it names only what the service itself can use"
-    assert told.err.splitlines()[0].startswith(
-        "jupyter agentbox hub: `HubService.audit_sinks[1]`: `ftp://log.example` is not the address of an audit sink"
+
+    def check(*sinks: str) -> tuple[int, list[str], str]:
+        config.write_text(f"c.HubService.audit_sinks = {list(sinks)}\n")
+        code = main([f"--policy={policy}", f"--config={config}", "--check-config"])
+        told = capsys.readouterr()
+        return code, told.err.splitlines(), told.out.strip()
+
+    code, (second, third), _ = check("stdout:", "ftp://log.example", "https://ada:s3cret@log.example:port/")
+    assert code == 2
+    told = (
+        "jupyter agentbox hub: entry 2 of `HubService.audit_sinks`: `ftp://log.example` is not the address of an audit"
     )
-    assert told.err.splitlines()[1:] == [f"note: `HubService.audit_sinks[0]`: `{tmp_path}/none` does not exist"]
-    assert told.out.splitlines()[-1].endswith("nothing is wrong")
+    assert second.startswith(told)
+    assert third.startswith("jupyter agentbox hub: entry 3 of `HubService.audit_sinks`: this is not the address of an")
+    assert "agentbox+https:" not in second, "it names only what the service itself can use"
+    assert "s3cret" not in third
+    missing = f"note: entry 1 of `HubService.audit_sinks`: `{tmp_path}/none` does not exist"
+    assert check(f"file://{tmp_path}/none/log") == (
+        0,
+        [missing],
+        f"{policy}: 0 rules, 0 central servers, 1 audit sink; no errors, 1 note",
+    )
+    assert check("stdout:", "http://localhost/")[1] == []
+    assert check("stdout:")[2].endswith(", 1 audit sink; nothing is wrong")
+
+
+def test_addresses_at_which_others_could_read_the_record_are_noted() -> None:
+    http, _, syslog = notes_of_sinks(audit("http://a:s3cret@log.example/", "otlp+http://log.example/", "syslog://log"))
+    assert http == (
+        "entry 1 of `HubService.audit_sinks`: records, and any token or password with them, go to `log.example`"
+        " unencrypted; use `https` if it can receive that"
+    )
+    assert syslog.endswith("records go to `log` unencrypted; use `syslog+tls` if it can receive that")
+    assert notes_of_sinks(audit("https://log.example/", "syslog+tls://log", "syslog://localhost")) == []
 
 
 @pytest.mark.parametrize("scheme", ["file://", "FILE://"])
@@ -414,8 +438,8 @@ def test_files_that_are_missing_are_noted(tmp_path: Path) -> None:
     token.chmod(0o644)
     addresses = (f"file://{tmp_path}/log", f"file://{tmp_path}/none/log", f"syslog://{tmp_path}/socket", "stdout:")
     assert notes_of_sinks(audit(*addresses, token_file=str(token))) == [
-        f"`HubService.audit_sinks[1]`: `{tmp_path}/none` does not exist",
-        f"`HubService.audit_sinks[2]`: `{tmp_path}/socket` does not exist",
+        f"entry 2 of `HubService.audit_sinks`: `{tmp_path}/none` does not exist",
+        f"entry 3 of `HubService.audit_sinks`: `{tmp_path}/socket` does not exist",
         f"`HubService.audit_token_file`: every user of this machine can read `{token}`: run `chmod o-r` on it",
     ]
     token.unlink()
