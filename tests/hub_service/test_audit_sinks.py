@@ -307,7 +307,7 @@ async def test_while_the_database_cannot_be_written_no_record_is_sent_again_and_
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("jupyter_agentbox.hub.forwarding._RETRY", 0.01)
-    failures = asyncio.Event()
+    can_be_written = asyncio.Event()
     async with (
         asyncio.timeout(TIMEOUT),
         collecting() as sink,
@@ -316,18 +316,17 @@ async def test_while_the_database_cannot_be_written_no_record_is_sent_again_and_
         await sink.has("started")
         forwarder = service.box.forwarder
         assert forwarder is not None
-        sent, times = forwarder._reader.sent, [0] * 5
+        sent, errors = forwarder._reader.sent, [StorageError("database or disk is full") for _ in range(5)]
 
-        async def fail(key: str, position: int) -> None:
-            if times:
-                times.pop()
-                raise StorageError("database or disk is full")
-            failures.set()
+        async def fail_first(key: str, position: int) -> None:
+            if errors:
+                raise errors.pop()
+            can_be_written.set()
             await sent(key, position)
 
-        monkeypatch.setattr(forwarder._reader, "sent", fail)
+        monkeypatch.setattr(forwarder._reader, "sent", fail_first)
         await call_once(service)
-        await failures.wait()
+        await can_be_written.wait()
         while (await metrics(service))['lag_records{sink="1"}']:
             pass
     assert [record["event"] for record in sink.records] == ["started", "decided", "ended", "stopped"]

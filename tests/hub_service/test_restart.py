@@ -45,7 +45,7 @@ class Stream:
         session: str = "",
     ) -> None:
         self.events: asyncio.Queue[dict[str, str]] = asyncio.Queue()
-        self._rest = ""
+        self._rest = b""
         headers = {"Authorization": f"Bearer {token}", **({"Last-Event-ID": last} if last else {})}
         headers |= {"Mcp-Session-Id": session} if session else {}
         message = {"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": call}
@@ -85,12 +85,11 @@ class Stream:
                 return error.code
 
     def _take(self, data: bytes) -> None:
-        *events, self._rest = (self._rest + data.decode()).split("\n\n")
+        *events, self._rest = (self._rest + data).split(b"\n\n")
         for event in events:
-            if not event.startswith(":"):
-                self.events.put_nowait(
-                    {name: value for name, _, value in (one.partition(":") for one in event.split("\n"))}
-                )
+            if not event.startswith(b":"):
+                lines = event.decode().split("\n")
+                self.events.put_nowait({name: value for name, _, value in (one.partition(":") for one in lines)})
 
 
 def id_of(event: dict[str, str]) -> str:
