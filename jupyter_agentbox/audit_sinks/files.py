@@ -44,9 +44,8 @@ class FileSink:
         try:
             self._writer.write(descriptor, lines)
             if _is_regular(descriptor):
-                os.fsync(
-                    descriptor
-                )  # what is sent is removed from where it waited; some disks only now say they are full
+                # What is sent is removed from where it waited, and some disks say only now that they are full.
+                os.fsync(descriptor)
         finally:
             os.close(descriptor)
 
@@ -119,7 +118,7 @@ def _write(descriptor: int, data: bytes) -> None:
     poll.register(descriptor, select.POLLOUT)
     while data:
         if not poll.poll(max(0.0, end - time.monotonic()) * 1000):
-            raise TimeoutError(f"it took less than all records in {_PATIENCE:g} s")
+            raise TimeoutError(f"it did not take all records within {_PATIENCE:g} s")
         try:
             data = data[os.write(descriptor, data[: select.PIPE_BUF]) :]
         except BlockingIOError:

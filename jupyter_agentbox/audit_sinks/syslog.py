@@ -30,7 +30,7 @@ _FAREWELL: Final = 2.0
 #: How many bytes are given to a connection at once: TLS has its own timeout for each piece.
 _PIECE: Final = 16_384
 _ANSWERS: Final = "it answers, which no syslog receiver does"
-_TOO_SLOW: Final = f"it took less than all records in {_PATIENCE:g} s"
+_TOO_SLOW: Final = f"it did not take all records within {_PATIENCE:g} s"
 _CLOSES_EARLY: Final = "it closed the connection before it had all records"
 
 

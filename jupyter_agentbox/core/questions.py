@@ -126,6 +126,10 @@ class QuestionAnswer:
     reviewer: Reviewer | None = None
 
 
+#: The answer if nobody can be asked, or nobody answers in time.
+NOBODY: Final = QuestionAnswer(action=QuestionAction.CANCEL)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenQuestion:
     """A question that waits for a person.

@@ -22,6 +22,7 @@ log = logging.getLogger(__name__)
 
 #: How many users are remembered.
 _MOST_SEEN: Final = 10_000
+#: Maximum length of a message, in characters.
 _LONGEST: Final = 500
 
 
@@ -33,15 +34,15 @@ class GroupReport:
     ----------
     problems : tuple of str
         A message for each rule, or list, that names a group in vain, with the file and the line.
-    partly : tuple of str
-        A message for each rule by which only the members of its group cannot get their own calls approved.
-    unknown : str
-        Why the groups could not be read; empty if they could. Then the messages say whom the service has seen.
+    of_own_calls : tuple of str
+        A message for each rule by which only the members of its groups cannot get their own calls approved.
+    why_unknown : str
+        Why the groups could not be read; empty if they could. If not, the problems go by whom the service has seen.
     """
 
     problems: tuple[str, ...] = ()
-    partly: tuple[str, ...] = ()
-    unknown: str = ""
+    of_own_calls: tuple[str, ...] = ()
+    why_unknown: str = ""
 
 
 async def report_on(policy: PolicyFile, source: GroupSource, seen: Mapping[str, frozenset[str]]) -> GroupReport:
@@ -61,19 +62,19 @@ async def report_on(policy: PolicyFile, source: GroupSource, seen: Mapping[str, 
         for name in sorted({*policy.auditors, *(name for rule in _asking(policy) for name in _named(rule))}):
             groups[name] = await source.members_of(name)
     except GroupsUnreadableError as error:
-        return GroupReport(problems=tuple(_seen_problems(policy, seen)), unknown=str(error))
+        return GroupReport(problems=tuple(_seen_problems(policy, seen)), why_unknown=str(error))
     return GroupReport(
         problems=tuple(one_line(one, _LONGEST) for one in _problems(policy, groups)),
-        partly=tuple(one_line(one, _LONGEST) for one in _problems_of_members(policy, groups)),
+        of_own_calls=tuple(one_line(one, _LONGEST) for one in _problems_of_own_calls(policy, groups)),
     )
 
 
 async def notes_on_groups(policy: PolicyFile, source: GroupSource) -> Sequence[str]:
     """Return notes on the groups that a policy names, for a check of the configuration."""
     report = await report_on(policy, source, {})
-    if report.unknown:
-        return [f"the groups of approvers were not checked: {report.unknown}"]
-    return [*report.problems, *report.partly]
+    if report.why_unknown:
+        return [f"the groups of approvers were not checked: {report.why_unknown}"]
+    return [*report.problems, *report.of_own_calls]
 
 
 def _asking(policy: PolicyFile) -> Sequence[Rule]:
@@ -112,7 +113,7 @@ def _problems(policy: PolicyFile, groups: Mapping[str, frozenset[str] | None]) -
             yield f"{policy.path}: the Hub has no group `{name}`, which `auditors` names"
 
 
-def _problems_of_members(policy: PolicyFile, groups: Mapping[str, frozenset[str] | None]) -> Iterable[str]:
+def _problems_of_own_calls(policy: PolicyFile, groups: Mapping[str, frozenset[str] | None]) -> Iterable[str]:
     for rule in _asking(policy):
         approvers = rule.approvers
         if approvers is not None and not approvers.self_counts and len(_members(rule, groups)) == approvers.count:
@@ -135,10 +136,8 @@ def _numbers(rule: Rule, groups: Mapping[str, frozenset[str] | None]) -> str:
 
 
 def _emergency(rule: Rule, groups: Mapping[str, frozenset[str] | None]) -> str:
-    breaking = "" if rule.approvers is None else rule.approvers.break_glass
-    return (
-        f". Only members of `{breaking}` can allow such a call, by breaking the glass" if groups.get(breaking) else ""
-    )
+    group = "" if rule.approvers is None else rule.approvers.break_glass
+    return f". Only members of `{group}` can allow such a call, by breaking the glass" if groups.get(group) else ""
 
 
 def _seen_problems(policy: PolicyFile, seen: Mapping[str, frozenset[str]]) -> Iterable[str]:
@@ -158,7 +157,7 @@ def _listed(names: Sequence[str], word: str) -> str:
 
 
 class ApproverGroups:
-    """Looks whether the groups that the policy in force names can approve, and tells. It never stops the service.
+    """Checks whether the groups that the policy in force names can approve, and logs what is wrong with them.
 
     Parameters
     ----------
@@ -184,7 +183,7 @@ class ApproverGroups:
     @property
     def count(self) -> int | None:
         """How many rules and lists name a group in vain; ``None`` if the Hub does not tell."""
-        return None if self._report.unknown or not self._has_looked else len(self._report.problems)
+        return None if self._report.why_unknown or not self._has_looked else len(self._report.problems)
 
     def saw(self, caller: Caller) -> None:
         """Remember in which groups a user is."""
@@ -215,12 +214,12 @@ class ApproverGroups:
         self._has_looked = True
         if self._logged[0] != self._policy.version:
             self._logged = self._policy.version, set()
-        if why := self._report.unknown:
+        if why := self._report.why_unknown:
             self._tell(logging.WARNING, f"whether the groups of approvers have enough members is not known: {why}")
             return
         for problem in self._report.problems:
             self._tell(logging.WARNING, problem)
-        for problem in self._report.partly:
+        for problem in self._report.of_own_calls:
             self._tell(logging.INFO, problem)
 
     def _tell(self, level: int, text: str) -> None:

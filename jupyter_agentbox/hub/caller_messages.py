@@ -5,12 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final
 
 from jupyter_agentbox.core.calls import JsonObject
-from jupyter_agentbox.core.questions import QuestionAction, QuestionAnswer
-
-NOBODY: Final = QuestionAnswer(action=QuestionAction.CANCEL)
+from jupyter_agentbox.core.questions import QuestionAnswer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -354,7 +354,7 @@ def build(settings: Settings, policy: PolicyFile, environment: Mapping[str, str]
             redaction=redaction,
             decide_with=DecideWith.PERSON,
             answerer=QuestionRelay(open_calls),
-            limit_for=asker_of,
+            owner_of=asker_of,
             keeps_values=False,
         ),
         running_calls=running_calls,

@@ -238,7 +238,7 @@ class RecordForwarder:
     async def _send(self, route: _Route) -> None:
         while found := await self._reader.next(route.key):
             records = [record for record in found if record.position > route.accepted]
-            if not records:  # the database could be read but not written
+            if not records:  # all were accepted before, but that could not be written down
                 await self._reader.sent(route.key, found[-1].position)
             while records:
                 batch = batch_of(record.line for record in records)

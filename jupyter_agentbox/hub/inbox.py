@@ -61,7 +61,7 @@ class InboxHandler(PageHandler):
         if not self.parts.reviews.is_auditor(self.caller):
             return []
         report = self.parts.approver_groups.report
-        return [visible(one) for one in (report.unknown, *report.problems, *report.partly) if one]
+        return [visible(one) for one in (report.why_unknown, *report.problems, *report.of_own_calls) if one]
 
     def _listed(self, reviewed: ReviewRequest) -> dict[str, Any]:
         (arguments, is_whole), odd = listed_arguments(reviewed.request), warnings_of(reviewed.request)

@@ -23,6 +23,7 @@ from tornado.iostream import StreamClosedError
 
 from jupyter_agentbox.core.approvals import ApprovalRequest
 from jupyter_agentbox.core.hub_reviews import HubReview
+from jupyter_agentbox.core.questions import NOBODY
 from jupyter_agentbox.core.reported_origins import origin_in
 from jupyter_agentbox.exceptions import (
     AgentBoxError,
@@ -35,7 +36,6 @@ from jupyter_agentbox.exceptions import (
 from jupyter_agentbox.services.calls.manager import FinishedCall
 from jupyter_agentbox.services.json_answers import answer_text
 
-from .caller_messages import NOBODY
 from .handlers import HubServiceHandler, client_message
 from .mcp_json import (
     failure,
@@ -72,7 +72,7 @@ class McpHandler(HubServiceHandler):
 
     _call: OpenCall | None = None
     #: The number of the last message to the caller that was sent, on this connection or the one before it.
-    _told: int = 0
+    _last_sent: int = 0
 
     def initialize(self, public_url: str) -> None:
         """Store the service's public URL."""
@@ -139,7 +139,7 @@ class McpHandler(HubServiceHandler):
                 await self.parts.reviews.get_own(event.request_id, self.caller)
                 # A proxy may have sent the same request twice, and the other one may have been faster.
                 call = self._open_calls.find(event.request_id, self.caller) or self._resumed(event)
-            self._told = event.number
+            self._last_sent = event.number
         except UnknownApprovalError:
             raise web.HTTPError(410, "you have no such call") from None  # 404 would mean the session
         await self._answer_when_done(call)
@@ -206,7 +206,7 @@ class McpHandler(HubServiceHandler):
             self._open_calls.cancel(self.caller.name, self._session, params.get("requestId"))
 
     def _hear_answer(self, message: Mapping[str, Any]) -> None:
-        """Pass on an answer to a question. One that comes too late, or is too long, is that nobody answers."""
+        """Pass on an answer to a question. One that is too long counts as none; one that is too late has no effect."""
         is_short = len(self.request.body) <= LONGEST_ANSWER
         answer = answer_of(message, self.caller.reviewer) if is_short else NOBODY
         self._open_calls.answer(self.caller.name, self._session, message.get("id"), answer)
@@ -341,17 +341,17 @@ class McpHandler(HubServiceHandler):
             request_id=call.request_id,
             message_id=cast("str | int", call.message_id),
             progress_token=call.progress_token,
-            number=self._told,
+            number=self._last_sent,
         )
 
     async def _send_messages(self, call: OpenCall, *, has_ended: bool = False) -> None:
         """Send the messages for the caller that were not sent yet, to the session that made the call."""
         if self._session != call.session:
             return
-        for one in call.messages.after(self._told):
+        for one in call.messages.after(self._last_sent):
             if not call.is_held_by(self):
                 return
-            self._told = one.number
+            self._last_sent = one.number
             if not (has_ended and one.is_question):
                 await self._send(one.message, id=f"id: {self._event_id(call)}\n" if call.request_id else "")
 

@@ -100,7 +100,7 @@ class OpenCalls:
     def __init__(self, *, patience: float) -> None:
         self.patience = patience
         self._calls: set[OpenCall] = set()
-        self._asking: dict[str, OpenCall] = {}
+        self._by_request: dict[str, OpenCall] = {}
         self._running: dict[str, OpenCall] = {}
 
     @property
@@ -113,13 +113,13 @@ class OpenCalls:
         call.take(holder)
         self._calls.add(call)
         if call.request_id:
-            self._asking[call.request_id] = call
+            self._by_request[call.request_id] = call
 
     def waits(self, call: OpenCall, request: ApprovalRequest) -> None:
         """Store the id of a call's request."""
         call.request_id = request.id
         call.news.set()
-        self._asking[request.id] = call
+        self._by_request[request.id] = call
 
     def runs(self, call: OpenCall, request: ApprovalRequest) -> None:
         """Record that the tool of a call runs, so that its server's questions can be put to the caller."""
@@ -139,12 +139,12 @@ class OpenCalls:
 
     def find(self, request_id: str, caller: Caller) -> OpenCall | None:
         """Return the caller's call with this request; ``None`` if there is none."""
-        call = self._asking.get(request_id)
+        call = self._by_request.get(request_id)
         return call if call is not None and call.user == caller.name else None
 
     def changed(self, request: ApprovalRequest) -> None:
         """Announce a changed request to its call."""
-        if (call := self._asking.get(request.id)) is not None:
+        if (call := self._by_request.get(request.id)) is not None:
             call.news.set()
 
     def drop(self, call: OpenCall, holder: object) -> None:
@@ -154,8 +154,8 @@ class OpenCalls:
     def remove(self, call: OpenCall) -> None:
         """Remove a call that was answered or that nobody waits for. It is cancelled if it is not done."""
         self._calls.discard(call)
-        if self._asking.get(call.request_id) is call:
-            del self._asking[call.request_id]
+        if self._by_request.get(call.request_id) is call:
+            del self._by_request[call.request_id]
         call.end()
 
     def cancel(self, user: str, session: str, message_id: object) -> None:

@@ -12,7 +12,7 @@ from jupyter_agentbox.core.approvals import Answer, ApprovalRequest, Status
 from jupyter_agentbox.core.isolation import Isolation
 from jupyter_agentbox.core.local_calls import is_local
 from jupyter_agentbox.core.look_alikes import look_alikes
-from jupyter_agentbox.core.text import visible
+from jupyter_agentbox.core.text import counted, visible
 from jupyter_agentbox.services.approvals.handlers import MAX_REASON
 from jupyter_agentbox.services.approvals.verdicts import Verdict
 
@@ -156,7 +156,7 @@ def span(time: timedelta) -> str:
 
 def status_of(request: ApprovalRequest, now: datetime) -> str:
     """Return a request's status as text, with the people it waits for."""
-    if request.status.value != "pending":
+    if request.status is not Status.PENDING:
         end = ENDS[request.status].removeprefix("was ").removeprefix("has ")
         return f"{end}{_then(request)}"
     approvers = approvers_of(request)
@@ -164,8 +164,7 @@ def status_of(request: ApprovalRequest, now: datetime) -> str:
         return visible(f"waits for {asker_of(request)}")
     left = approvers.count - len(request.votes)
     others = sorted(deciding_groups(request, now) - {approvers.group})
-    wanted = "1 approval" if left == 1 else f"{left} approvals"
-    return visible(f"waits for {wanted} by {' or '.join((approvers.group, *others))}")
+    return visible(f"waits for {counted(left, 'approval')} by {' or '.join((approvers.group, *others))}")
 
 
 def _then(request: ApprovalRequest) -> str:

@@ -10,10 +10,16 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from jupyter_agentbox.core.calls import JsonObject
-from jupyter_agentbox.core.questions import CALLS_KEY, OpenQuestion, QuestionAnswer, QuestionMode, answer_from_json
+from jupyter_agentbox.core.questions import (
+    CALLS_KEY,
+    NOBODY,
+    OpenQuestion,
+    QuestionAnswer,
+    QuestionMode,
+    answer_from_json,
+)
 from jupyter_agentbox.core.reviewers import Reviewer
 
-from .caller_messages import NOBODY
 from .open_calls import OpenCalls
 
 #: Maximum size of an answer in bytes, as for the questions of users' own servers.

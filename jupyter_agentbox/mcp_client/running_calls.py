@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from jupyter_agentbox.core.ports import CallListener
-from jupyter_agentbox.core.questions import QuestionAction, QuestionAnswer, ServerQuestion
+from jupyter_agentbox.core.questions import NOBODY, QuestionAnswer, ServerQuestion
 from jupyter_agentbox.core.tools import LogMessage
 
 from .sent_requests import SentRequest
@@ -138,4 +138,4 @@ async def _asked(call: RunningCall, listener: CallListener, question: ServerQues
     finally:
         task.cancel()
         call.questions.discard(task)
-    return QuestionAnswer(action=QuestionAction.CANCEL) if task.cancelled() else task.result()
+    return NOBODY if task.cancelled() else task.result()

@@ -83,8 +83,8 @@ def policy(directory: Path, *rules: Mapping[str, Any], **more: Any) -> Any:
 async def found(hub: FakeHub, directory: Path, *rules: Mapping[str, Any], **more: Any) -> list[str]:
     """Return what is said of these rules, without the places."""
     report = await report_on(policy(directory, *rules, **more), HubGroups(hub.auth()), {})
-    assert not report.unknown
-    return [text.split(": ", 1)[1] for text in (*report.problems, *report.partly)]
+    assert not report.why_unknown
+    return [text.split(": ", 1)[1] for text in (*report.problems, *report.of_own_calls)]
 
 
 @pytest.mark.parametrize(
@@ -171,7 +171,7 @@ async def test_a_hub_that_does_not_tell_makes_no_group_unknown(
         hub.answer = answer
         rules = policy(tmp_path, ask("drop", group="data-stewards", count=2), ask("query", group="data-stewards"))
         report = await report_on(rules, HubGroups(hub.auth()), seen)
-    assert says in report.unknown
+    assert says in report.why_unknown
     (text,) = report.problems
     assert text.endswith("this rule requires 2 approvals, and 1 member of `data-stewards` used this service so far")
 
@@ -180,7 +180,7 @@ async def test_a_hub_that_cannot_be_reached_is_no_error(tmp_path: Path) -> None:
     async with running_hub() as hub:
         pass
     report = await report_on(policy(tmp_path, ask(group="one")), HubGroups(hub.auth()), {})
-    assert "the Hub cannot be reached" in report.unknown
+    assert "the Hub cannot be reached" in report.why_unknown
 
 
 async def shown(service: Service, user: str) -> str:

@@ -80,7 +80,7 @@ class Services:
     checker: ArgumentChecker = field(default_factory=NumbersOnly)
     ids: FakeIds = field(default_factory=FakeIds)
     question_timeout: timedelta | None = TIMEOUT
-    limit_questions_for: Callable[[ApprovalRequest], str] = lambda _: ""
+    question_owner_of: Callable[[ApprovalRequest], str] = lambda _: ""
     keeps_values: bool = True
 
     def __post_init__(self) -> None:
@@ -124,7 +124,7 @@ class Services:
             timeout=self.question_timeout,
             checker=self.checker,
             redaction=Redaction(),
-            limit_for=self.limit_questions_for,
+            owner_of=self.question_owner_of,
             keeps_values=self.keeps_values,
         )
         self.calls = CallManager(

@@ -14,6 +14,7 @@ from jupyter_agentbox.core.approvals import ApprovalRequest
 from jupyter_agentbox.core.calls import JsonObject, check_arguments
 from jupyter_agentbox.core.ports import Announcer, ArgumentChecker, Clock, Ids
 from jupyter_agentbox.core.questions import (
+    NOBODY,
     OpenQuestion,
     QuestionAction,
     QuestionAnswer,
@@ -34,14 +35,15 @@ from jupyter_agentbox.services.approvals.running_calls import RunningCalls
 
 log = logging.getLogger(__name__)
 
-#: Maximum number of open questions of all servers, or of those of each person. Further ones are cancelled at once.
+#: Maximum number of open questions of each owner. Further ones are cancelled at once.
 MOST_OPEN: Final = 100
 #: Maximum number of questions per call, one after the other.
 MOST_OF_CALL: Final = 30
 #: How many ended questions are remembered, to reject a second answer as such.
 _MOST_OVER: Final = 1_000
 
-#: Answers questions for a program, instead of a person at a page.
+#: Answers questions in place of the pages of this server: a program's function, or the Hub service's relay to callers.
+#: It has to keep to `expires_at` itself.
 Answerer = Callable[[OpenQuestion], Awaitable[QuestionAnswer]]
 
 
@@ -50,7 +52,7 @@ class _Waiting:
     """An open question, with the future of its answer."""
 
     asked: OpenQuestion
-    #: Whose limit it counts towards.
+    #: Whose it is: the open questions of each owner have a limit.
     owner: str
     answer: asyncio.Future[QuestionAnswer] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
     #: An answer is being stored: others are rejected, and the timeout is suspended.
@@ -85,9 +87,9 @@ class QuestionManager:
     decide_with : DecideWith
         The credentials required to answer.
     answerer : callable, optional
-        Answers all questions, for a program instead of a person.
-    limit_for : callable, optional
-        Returns whose calls share the limit of open questions with a call; by default, all calls share it.
+        Answers all questions, in place of the pages of this server.
+    owner_of : callable, optional
+        Returns whose a call's questions are. Each owner has a limit of open questions; by default, there is one owner.
     keeps_values : bool
         Whether the record contains what was answered, without secrets, or only that it was.
     """
@@ -104,7 +106,7 @@ class QuestionManager:
         redaction: Redaction,
         decide_with: DecideWith = DecideWith.ANY,
         answerer: Answerer | None = None,
-        limit_for: Callable[[ApprovalRequest], str] = lambda _: "",
+        owner_of: Callable[[ApprovalRequest], str] = lambda _: "",
         keeps_values: bool = True,
     ) -> None:
         self._running_calls = running_calls
@@ -116,7 +118,7 @@ class QuestionManager:
         self._redaction = redaction
         self._decide_with = decide_with
         self._answerer = answerer
-        self._limit_for = limit_for
+        self._owner_of = owner_of
         self._keeps_values = keeps_values
         self._waiting: dict[str, _Waiting] = {}
         self._over: dict[str, QuestionAction] = {}
@@ -149,10 +151,9 @@ class QuestionManager:
             The server's question.
         """
         request = self._running_calls.find(request_id)
-        nobody = QuestionAnswer(action=QuestionAction.CANCEL)
         if request is None or self._are_too_many(request):
             log.warning("a question of an MCP server was cancelled: too many, or its call has ended")
-            return nobody
+            return NOBODY
         now = self._clock.now()
         asked = OpenQuestion(
             id=self._ids.new(),
@@ -165,11 +166,11 @@ class QuestionManager:
             expires_at=None if self._timeout is None else now + self._timeout,
         )
         self._counts[request_id] += 1
-        waiting = self._waiting[asked.id] = _Waiting(asked, self._limit_for(request))
+        waiting = self._waiting[asked.id] = _Waiting(asked, self._owner_of(request))
         self._announcer.questions_changed()
-        answer = nobody
+        answer = NOBODY
         try:
-            answer = await self._answer_to(waiting) or nobody
+            answer = await self._answer_to(waiting) or NOBODY
         finally:
             self._close(waiting, answer)
         return answer
@@ -219,8 +220,8 @@ class QuestionManager:
         return waiting.asked
 
     def _are_too_many(self, request: ApprovalRequest) -> bool:
-        """Whether a call, or whoever made it, has asked too many questions."""
-        owner = self._limit_for(request)
+        """Whether a call has asked too many questions, or too many of its owner's are open."""
+        owner = self._owner_of(request)
         of_owner = sum(waiting.owner == owner for waiting in self._waiting.values())
         return of_owner >= MOST_OPEN or self._counts[request.id] >= MOST_OF_CALL
 
@@ -230,7 +231,7 @@ class QuestionManager:
 
     async def _answer_to(self, waiting: _Waiting) -> QuestionAnswer | None:
         if self._answerer is not None:
-            return await self._answer_of_program(waiting, self._answerer)
+            return await self._answer_from(self._answerer, waiting)
         seconds: float | None = None if self._timeout is None else self._timeout.total_seconds()
         while True:
             done, _ = await asyncio.wait([waiting.answer], timeout=seconds)
@@ -241,14 +242,14 @@ class QuestionManager:
             await asyncio.wait([waiting.storing])
             seconds = 0  # if the answer could not be stored, the time is up
 
-    async def _answer_of_program(self, waiting: _Waiting, answerer: Answerer) -> QuestionAnswer | None:
+    async def _answer_from(self, answerer: Answerer, waiting: _Waiting) -> QuestionAnswer | None:
         try:
             answer = await answerer(waiting.asked)
             await self._check(waiting.asked.question, answer.action, answer.content)
             waiting.is_taken = True
             await self._take(waiting, answer)
         except AgentBoxError as error:  # its message may contain a typed value
-            log.warning("the answer to a question of `%s` cannot be taken: %s", waiting.asked.server, error.code)
+            log.warning("the answer to a question of `%s` cannot be used: %s", waiting.asked.server, error.code)
             return None
         return answer
 

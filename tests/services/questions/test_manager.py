@@ -128,7 +128,7 @@ async def test_where_values_are_not_kept_the_record_says_only_that_somebody_answ
 
 async def test_what_one_person_is_asked_does_not_use_up_the_limit_of_another(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(manager, "MOST_OPEN", 1)
-    services = Services(tools=Shop(), limit_questions_for=lambda request: request.call.origin.kernel_id or "")
+    services = Services(tools=Shop(), question_owner_of=lambda request: request.call.origin.kernel_id or "")
     services.policies.evaluate = lambda *_, **__: Evaluation(effect=Effect.ALLOW)  # type: ignore[method-assign]
     asked: asyncio.Queue[ApprovalRequest] = asyncio.Queue()
 
