@@ -90,7 +90,7 @@ class _LineWriter:
 
 
 def _has_partial_line(path: Path) -> bool:
-    """Whether a file does not end with the end of a line, or does not say."""
+    """Whether a file ends with a partial line, or may do so because it cannot be read."""
     try:
         descriptor = os.open(path, os.O_RDONLY | _FLAGS)
     except FileNotFoundError:

@@ -84,7 +84,7 @@ def _parts_of(address: str, kinds: str) -> tuple[SplitResult, int | None]:
     Raises
     ------
     ValueError
-        If it has none, or it has characters that some readers leave out.
+        If it cannot be read, or has characters that some programs leave out.
     """
     try:
         parts = urlsplit(address)

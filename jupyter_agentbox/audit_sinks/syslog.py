@@ -159,7 +159,7 @@ def _finish(connection: socket.socket) -> None:
 
 
 def _end_tls(connection: ssl.SSLSocket) -> None:
-    """Send the end of TLS. Waiting for the receiver's with `unwrap` would take an alert, such as a refusal, for it."""
+    """Send the end of TLS. `unwrap` must not wait for the receiver's: it would mistake a refusal for it."""
     connection.setblocking(False)
     poll = select.poll()
     poll.register(connection, select.POLLOUT)

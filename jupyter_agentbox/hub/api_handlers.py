@@ -140,7 +140,7 @@ class MetricsHandler(JsonHandler):
             self.parts.metrics.text(
                 missing_records=missing,
                 policy=self.parts.policy.to_json(),
-                group_problems=self.parts.approver_groups.count,
+                group_problems=self.parts.approver_groups.problem_count,
                 sinks=sinks,
             )
         )
@@ -172,7 +172,7 @@ class ReadyHandler(HubServiceHandler):
                     "status": "ok",
                     "database_held_since": since,
                     "policy": policy,
-                    "group_problems": self.parts.approver_groups.count,
+                    "group_problems": self.parts.approver_groups.problem_count,
                     "audit_sinks_down": down,
                 }
             )

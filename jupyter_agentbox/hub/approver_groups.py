@@ -181,7 +181,7 @@ class ApproverGroups:
         return self._report
 
     @property
-    def count(self) -> int | None:
+    def problem_count(self) -> int | None:
         """How many rules and lists name a group in vain; ``None`` if the Hub does not tell."""
         return None if self._report.why_unknown or not self._has_looked else len(self._report.problems)
 
@@ -228,7 +228,7 @@ class ApproverGroups:
             log.log(level, "%s", text)
 
     async def aclose(self) -> None:
-        """End what goes on in the background."""
+        """End what runs in the background."""
         if self._look is not None:
             self._look.cancel()
             with contextlib.suppress(asyncio.CancelledError):

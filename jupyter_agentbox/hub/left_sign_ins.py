@@ -26,8 +26,8 @@ from .sign_in_keys import KeptSignIn, SignInKeys
 log = logging.getLogger(__name__)
 
 _DAY: Final = 86_400.0
-#: A user and a group that no Hub has: a server whose address depends on its user, or on their groups, has another one
-#: for these than for others.
+#: The name of a user and a group that no Hub has. A server whose address depends on its user, or on the user's groups,
+#: has another address for them than for others.
 _NOBODY: Final = "agentbox-of-nobody"
 
 
@@ -46,16 +46,17 @@ class _Addresses:
         self._policy = policy
         self._environment = environment
         here, there = self._keys_of("user", ()), self._keys_of(_NOBODY, (_NOBODY,))
+        #: The servers that have the same address for all users.
         self._of_all = {name: key for name, key in here.items() if there.get(name) == key}
 
     def has_left(self, kept: KeptSignIn) -> bool:
-        """Whether the policy does not have the server of a sign-in at the address for which it is."""
+        """Whether the policy no longer has the server of a sign-in, or has it at another address."""
         if kept.server not in self._policy.sign_in_servers:
             return True
         if kept.server in self._of_all:
             return kept.sign_in.get("trust_key") != self._of_all[kept.server]
         keys = [self._keys_of(kept.user, groups).get(kept.server) for groups in ((), (_NOBODY,))]
-        if keys[0] is None or keys[0] != keys[1]:  # only the user's next request tells in which groups they are
+        if keys[0] is None or keys[0] != keys[1]:  # only the user's next request tells which groups they are in
             return False
         return kept.sign_in.get("trust_key") != keys[0]
 
@@ -68,8 +69,8 @@ class _Addresses:
 class LeftSignIns:
     """Removes the sign-ins to servers that have left the policy for longer than a mistaken edit lasts.
 
-    Since when a server is gone is stored, encrypted, with each sign-in to it, so that neither a restart nor another
-    replica begins to count anew, and so that it is forgotten as soon as the server is back.
+    The time since which a server is gone is stored, encrypted, with each sign-in to it. So neither a restart nor
+    another replica begins to count anew, and the time is forgotten as soon as the server is back.
 
     Parameters
     ----------
@@ -106,12 +107,12 @@ class LeftSignIns:
         self._look: asyncio.Task[None] | None = None
 
     def begin(self) -> None:
-        """Do `remove` in the background, unless an earlier one goes on: a provider may take its time."""
+        """Do `remove` in the background, unless the last one still runs: a provider may take its time."""
         if self._look is None or self._look.done():
             self._look = in_background(self.remove(), what="removing sign-ins to servers that have left the policy")
 
     async def aclose(self) -> None:
-        """End what goes on in the background. The next look continues with it."""
+        """End what runs in the background. The next look continues where it stopped."""
         if self._look is not None:
             self._look.cancel()
             with contextlib.suppress(asyncio.CancelledError):
@@ -162,7 +163,7 @@ class LeftSignIns:
         return is_there
 
     async def _revoke(self, kept: KeptSignIn) -> None:
-        """Tell the provider that a sign-in that was deleted has ended, if it can be told."""
+        """Log that a sign-in was deleted, and have the provider revoke it if that is possible."""
         log.info(
             "the sign-in of %s to the central server %s was removed: the policy has not had that server for %g days",
             *(one_line(kept.user), kept.server, self._grace / _DAY),
@@ -173,7 +174,7 @@ class LeftSignIns:
 
 
 def _server_of(name: str, found: SignIn) -> HttpServer | None:
-    """Return the server to which somebody had signed in: the policy may not have it any more, but its metadata say."""
+    """Return the server to which a user signed in, from its metadata: the policy may no longer have it."""
     for metadata, key in ((found.resource, "resource"), (found.provider, "issuer")):
         if metadata is not None and isinstance(url := metadata.get(key), str):
             return HttpServer(name=name, url=url)

@@ -72,7 +72,7 @@ def progress(token: str | int, review: HubReview) -> dict[str, Any]:
 
 
 def new_session(modes: frozenset[QuestionMode]) -> str:
-    """Return the id of a new session. It says what the client can ask its user: nothing is kept of sessions here."""
+    """Return the id of a new session. It contains what the client can ask its user, because no session is stored."""
     return ".".join([secrets.token_urlsafe(16), *sorted(mode.value for mode in modes)])
 
 

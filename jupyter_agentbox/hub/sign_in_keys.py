@@ -31,7 +31,7 @@ class KeptSignIn:
     sign_in : JSON object
         The sign-in.
     left_at : float or None
-        Since when the policy has no such server any more, in seconds since 1970; ``None`` if it has, or that is new.
+        Since when the policy no longer has the server, in seconds since 1970; ``None`` if it has, or nobody looked yet.
     """
 
     user: str
@@ -80,7 +80,7 @@ class SignInKeys:
         return self.encrypt_kept(KeptSignIn(user=user, server=server, sign_in=sign_in))
 
     def encrypt_kept(self, kept: KeptSignIn) -> bytes:
-        """Return the stored form of a sign-in, with since when the policy has no such server.
+        """Return the stored form of a sign-in, with the time since which its server is gone.
 
         Raises
         ------

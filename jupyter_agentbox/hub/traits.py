@@ -32,7 +32,10 @@ class HubTraits(HasTraits):
         help="The SQLAlchemy URL of the database: SQLite to try the service, `postgresql+psycopg://…` for a site.",
     ).tag(config=True)
     approval_timeout = Float(
-        3600.0, min=1.0, help="How long a request waits for a decision, in seconds, if its rule has no `timeout`."
+        3600.0,
+        min=1.0,
+        help="How long a request waits for a decision, in seconds, if its rule has no `timeout`, and how long a"
+        " question of a central server waits for an answer.",
     ).tag(config=True)
     most_calls = Integer(
         50, min=1, help="The largest number of calls that may wait or run at a time for one user."

@@ -14,12 +14,12 @@ from jupyter_agentbox.core.questions import CALLS_KEY, QuestionAction, QuestionA
 from .running_calls import RunningCalls
 from .sent_requests import current
 
-#: A larger number of calls to which a question may belong is not shown.
+#: The largest number of calls, to any of which a question may belong, that is believed and shown.
 _MOST_CALLS: Final = 1_000
-#: Sent to a server that several people share, if it asks a question outside the stream of a call.
+#: Sent to a server that several people share, and logged, if it asks a question outside the stream of a call.
 _WHOSE: Final = (
-    "nobody can be asked: several people share this server, and it does not say whose call the question belongs to. A"
-    " server over HTTP does, and so does a server of version 2026-07-28; a server that runs for each user need not"
+    "nobody can be asked: several people share this server, and it does not say whose call the question belongs to."
+    " Servers over HTTP and servers with MCP 2026-07-28 say it; a server that runs for each user need not"
 )
 
 
@@ -53,7 +53,7 @@ def elicitation(calls: RunningCalls, log: Callable[[str], None], *, is_central: 
     log : callable
         Called with a line for each question that was not asked.
     is_central : bool
-        Whether the server belongs to the Hub service, which says of how many calls a question may be.
+        Whether the server belongs to the Hub service, which says how many calls a question may belong to.
     """
 
     async def answer(
@@ -69,8 +69,8 @@ def elicitation(calls: RunningCalls, log: Callable[[str], None], *, is_central: 
             return mcp_types.ErrorData(code=mcp_types.INVALID_PARAMS, message=f"the question cannot be shown: {error}")
         found = await calls.ask(question, current())
         if found is None:
-            log("the server asked a question, and there was nobody to ask")
             why = _WHOSE if calls.is_shared else "there is nobody to ask"
+            log(f"the server asked a question, but {why}")
             return mcp_types.ErrorData(code=mcp_types.INVALID_REQUEST, message=why)
         return result_of(found, question.mode)
 
@@ -78,6 +78,6 @@ def elicitation(calls: RunningCalls, log: Callable[[str], None], *, is_central: 
 
 
 def _calls_in(params: mcp_types.ElicitRequestParams) -> int:
-    """Return of how many calls a question may be, according to the Hub service."""
+    """Return how many calls a question may belong to, according to the Hub service."""
     said = (params.meta or {}).get(CALLS_KEY)
     return said if isinstance(said, int) and 1 <= said <= _MOST_CALLS else 1

@@ -34,7 +34,7 @@ _MOST_BYTES: Final = 64 * 1024
 _GRACE: Final = 1.0
 #: Maximum number of headers and words in them: each is a secret to look for in all that is logged.
 _MOST_SECRETS: Final = 100
-#: Separates the words of an output that is no JSON object of headers, each of which may be a secret.
+#: Separates the words of an output that is not a JSON object of headers. Each word may be a secret.
 _BETWEEN_WORDS: Final = re.compile(r"""[\s"',:{}\[\]\\]+""")
 
 
@@ -50,8 +50,8 @@ class HelperHeaders(httpx2.Auth):
     on_secrets : callable
         Called with the values and their words, which may be secrets.
     log : LogRing
-        Gets what the program writes to its standard error. So does this process's log, but no error message: people
-        whom the program is none of may read those.
+        Gets what the program writes to its standard error. So does this process's log, but no error message: those are
+        also read by people who have nothing to do with the program.
     """
 
     def __init__(
@@ -179,7 +179,7 @@ class HelperHeaders(httpx2.Auth):
 
 
 def _without_words_of(output: bytearray) -> Callable[[str], str]:
-    """Return what replaces, in a text, all that a program printed that was to print headers and did not."""
+    """Return a function that hides in a text each word that the program printed in place of headers."""
     words = {*_BETWEEN_WORDS.split(output.decode("utf-8", "replace"))}
     if len(words) > _MOST_SECRETS:
         return lambda _: "(not shown, because it may repeat what the program printed, which is too much)"

@@ -40,9 +40,10 @@ _LARGEST_ERROR_BODY: Final = 64 * 1024
 #: Maximum size in bytes of a text, other than a JSON-RPC error, that is read as a server's message about a session.
 _LONGEST_REFUSAL: Final = 300
 _OLDER: Final = "; the older HTTP+SSE transport is not supported: use the server's streamable HTTP URL"
-#: Seconds after which a person's answer is sent again that did not reach the server: after each attempt but the last.
+#: Seconds after each failed attempt but the last until a person's answer is sent again.
 _ANSWER_DELAYS: Final = (0.5, 1.5, 5.0)
-#: With these statuses, and those from 500, a server has not taken an answer; with the first, it may later.
+#: With these statuses, and those from 500, a server has not accepted an answer. After the first, and after those from
+#: 500, the answer is sent again.
 _NOT_TAKEN: Final = (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
 _NEVER_SENT: Final = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout, httpx2.UnsupportedProtocol)
 
@@ -204,7 +205,7 @@ class ContainedClient(httpx2.AsyncClient):
             return _error(request, 504, INTERNAL_ERROR, "the server did not answer in time", RequestFailure.INTERRUPTED)
 
     async def _send_answer(self, request: httpx2.Request, answer: SentAnswer, **options: Any) -> httpx2.Response:
-        """Send a person's answer, and again if it was not taken: the SDK would drop it, and the server wait in vain."""
+        """Send a person's answer until it is accepted. The SDK would drop it, and the server would wait in vain."""
         response = await self._send(request, **options)
         for delay in _ANSWER_DELAYS:
             if response.status_code != HTTPStatus.TOO_MANY_REQUESTS and response.status_code < 500:

@@ -210,8 +210,10 @@ async def test_a_shared_server_that_does_not_say_whose_call_it_is_asks_nobody(tm
         result = await result_of(second)
         await bobs.call_tool(call("release"))
         await result_of(first)
+        (status,) = service.box.servers.shared.servers()
     assert result.is_error
     assert "does not say whose call the question belongs to" in result.text
+    assert [line for line in status.log if "does not say whose call the question belongs to" in line]
     assert ada.asked.empty()
     assert bob.asked.empty()
 

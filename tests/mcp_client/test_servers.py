@@ -558,7 +558,7 @@ async def test_a_server_that_asks_while_nobody_listens_is_refused_and_the_call_g
             with pytest.raises(ToolServerError) as refused:
                 await servers.call_tool(call("ask", fail=True))
     assert "nobody to ask" in result.text
-    assert line == "the server asked a question, and there was nobody to ask"
+    assert line == "the server asked a question, but there is nobody to ask"
     assert "no input" in str(refused.value)
 
 
