@@ -98,8 +98,7 @@ class HelperHeaders(httpx2.Auth):
             if self._headers is used:
                 try:
                     self._headers = await self._printed()
-                except ToolServerError as error:
-                    _log.warning("the MCP server %s: %s", self._server.name, error)
+                except ToolServerError:
                     self._headers = {**used}  # as if it had printed these: calls that wait do not try again
             return self._headers
 
@@ -118,14 +117,14 @@ class HelperHeaders(httpx2.Auth):
     def _note(
         self, errors: bytearray, level: int, happened: str, clean: Callable[[str], str] = lambda text: text
     ) -> None:
-        """Log what the program wrote to its standard error, which may repeat what it printed."""
+        """Log what happened, with what the program wrote to its standard error, which may repeat what it printed."""
         if len(errors) == _MOST_BYTES and not errors[-1:].isspace():
             del errors[-len(errors.split()[-1]) :]  # the last word may be the beginning of a secret
-        text = errors.decode("utf-8", "replace").strip()
-        if text:
+        wrote = ""
+        if text := errors.decode("utf-8", "replace").strip():
             line = self._log.add_unquoted(Redaction().text(clean(text)))
-            name = self._server.name
-            _log.log(level, "the MCP server %s: %s, and wrote to its standard error: %s", name, happened, visible(line))
+            wrote = f", and wrote to its standard error: {visible(line)}"
+        _log.log(level, "the MCP server %s: %s%s", self._server.name, happened, wrote)
 
     async def _run(self, output: bytearray, errors: bytearray) -> int:
         """Run the program and return its exit status; add its output, and the beginning of its standard error."""

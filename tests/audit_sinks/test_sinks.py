@@ -221,7 +221,7 @@ def stream_receiver() -> Iterator[tuple[int, list[bytes], threading.Thread]]:
 async def test_syslog_by_tcp_counts_octets() -> None:
     with stream_receiver() as (port, received, thread):
         await sink_of(f"syslog+tcp://127.0.0.1:{port}", names=ADA).send([b"1", b"2"])
-        await asyncio.to_thread(thread.join, 10)
+        await asyncio.to_thread(thread.join, 60)
     length, _, rest = received[0].partition(b" ")
     message = rest[: int(length)]
     assert message.startswith(b"<110>1 ")
@@ -252,7 +252,7 @@ async def test_a_receiver_of_syslog_that_keeps_the_connection_open_is_trusted(mo
 async def test_the_sender_has_the_name_that_it_was_given() -> None:
     with stream_receiver() as (port, received, thread):
         await sink_of(f"syslog+tcp://127.0.0.1:{port}", names=ADA, service="a-hub").send([b"1"])
-        await asyncio.to_thread(thread.join, 10)
+        await asyncio.to_thread(thread.join, 60)
     assert received[0].split(b" ")[4] == b"a-hub"
     async with collecting() as collector:
         await sink_of(f"otlp+{collector.url}", names=ADA, service="a-hub").send([line()])

@@ -224,6 +224,16 @@ print('{{"token": "s3cret-1"', flush=True)
     assert "s3cret" not in said + "".join(status.log) + status.error + status.last_error
 
 
+async def test_that_a_program_fails_is_in_the_log_also_if_it_writes_nothing(
+    remote: OAuthServer, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with connected(entry(remote.url, tmp_path, "import sys; sys.exit(3)")) as servers:
+        with pytest.raises(ToolServerError):
+            await servers.call_tool(CALL)
+    told = [one.getMessage() for one in caplog.records if one.name == headers_helper.__name__]
+    assert told == ["the MCP server crm: its `headersHelper` ended with status 3"]
+
+
 async def test_what_a_program_writes_is_in_no_error_of_the_server_either(remote: OAuthServer, tmp_path: Path) -> None:
     (tmp_path / "token").write_text("not-valid")
     async with connected(entry(remote.url, tmp_path)) as servers:
