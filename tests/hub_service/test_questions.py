@@ -7,7 +7,7 @@ import json
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -258,7 +258,7 @@ async def test_a_call_that_asks_without_end_is_told_that_nobody_answers(tmp_path
     assert ada.asked.qsize() == MOST_OF_CALL
 
 
-async def test_a_question_that_the_server_takes_back_is_no_more_shown(tmp_path: Path, answers: Path) -> None:
+async def test_a_question_that_the_server_takes_back_is_no_longer_shown(tmp_path: Path, answers: Path) -> None:
     ada = User()
     async with (
         running_service(tmp_path, curious(answers)) as service,
@@ -291,30 +291,23 @@ async def test_when_the_caller_or_the_service_goes_the_server_is_told_that_nobod
     tmp_path: Path, answers: Path, how: str
 ) -> None:
     ada = User()
-    service_context = running_service(tmp_path, curious(answers))
-    service = await service_context.__aenter__()
-    tools_context = service.tools_of("ada", SERVER)
-    tools = await tools_context.__aenter__()
-    try:
+    async with AsyncExitStack() as with_service, AsyncExitStack() as with_tools:
+        service = await with_service.enter_async_context(running_service(tmp_path, curious(answers)))
+        tools = await with_tools.enter_async_context(service.tools_of("ada", SERVER))
         async with calling(tools, call("ask", questions=[FORM]), ada) as asking:
             await ada.question()
             if how == "the call is cancelled":
                 asking.cancel()
             elif how == "the connection is closed":
-                await tools_context.__aexit__(None, None, None)
+                await with_tools.aclose()
             else:
-                await service_context.__aexit__(None, None, None)
+                await with_service.aclose()
             assert await answered(answers) == [{"action": "cancel"}]
             async with asyncio.timeout(TIMEOUT):
                 await ada.withdrawn.wait()
-    finally:
-        if how != "the connection is closed":
-            await tools_context.__aexit__(None, None, None)
-        if how != "the service ends":
-            await service_context.__aexit__(None, None, None)
 
 
-async def test_the_question_of_a_server_that_dies_is_no_more_shown(tmp_path: Path, answers: Path) -> None:
+async def test_the_question_of_a_server_that_dies_is_no_longer_shown(tmp_path: Path, answers: Path) -> None:
     ada = User()
     async with (
         running_service(tmp_path, curious(answers)) as service,
@@ -328,7 +321,7 @@ async def test_the_question_of_a_server_that_dies_is_no_more_shown(tmp_path: Pat
             await ada.withdrawn.wait()
 
 
-async def test_a_user_whose_token_no_more_counts_is_told_that_the_answer_did_not_reach_the_server(
+async def test_a_user_whose_token_no_longer_counts_is_told_that_the_answer_did_not_reach_the_server(
     tmp_path: Path, answers: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ada = User()
@@ -444,7 +437,7 @@ async def test_a_client_that_cannot_ask_is_told_why_the_question_is_not_asked(
             assert json.loads((await stream.result())["content"][0]["text"]) == [{"action": action}]
 
 
-async def test_an_answer_of_another_user_or_session_is_none(tmp_path: Path, answers: Path) -> None:
+async def test_an_answer_of_another_user_or_session_does_not_count(tmp_path: Path, answers: Path) -> None:
     async with running_service(tmp_path, curious(answers)) as service:
         ada, other, bob = [await session_of(service, user, declared={"form": {}}) for user in ("ada", "ada", "bob")]
         stream = a_stream(service, ada, FORM)
@@ -469,7 +462,7 @@ async def test_an_answer_of_another_user_or_session_is_none(tmp_path: Path, answ
         {"error": {"code": -1, "message": "no"}},
     ],
 )
-async def test_a_strange_answer_is_that_nobody_answers(tmp_path: Path, answers: Path, answer: Any) -> None:
+async def test_a_strange_answer_counts_as_none(tmp_path: Path, answers: Path, answer: Any) -> None:
     async with running_service(tmp_path, curious(answers)) as service:
         session = await session_of(service, "ada", declared={"form": {}})
         stream = a_stream(service, session, FORM)
