@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 
 from jupyter_agentbox.core.ports import CallListener
@@ -122,10 +122,9 @@ class RunningCalls:
 
 @contextmanager
 def _all_paused(calls: list[RunningCall]) -> Iterator[None]:
-    if not calls:
-        yield
-        return
-    with calls[0].paused(), _all_paused(calls[1:]):
+    with ExitStack() as stack:
+        for call in calls:
+            stack.enter_context(call.paused())
         yield
 
 
