@@ -115,7 +115,7 @@ async def test_it_is_run_again_when_the_server_refuses_its_token_and_the_call_ru
 async def test_calls_that_wait_for_a_renewal_that_fails_do_not_try_it_again(
     remote: OAuthServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(headers_helper, "_PATIENCE", 3.0)
+    monkeypatch.setattr(headers_helper, "_PATIENCE", 8.0)
     remote.valid["token-1"] = "ada"
     (tmp_path / "token").write_text("token-1")
     waits = "if (root / 'waits').exists(): __import__('time').sleep(600)"
@@ -187,7 +187,7 @@ async def test_a_program_that_prints_no_headers_is_an_error_without_its_output(
     [
         ("sys.exit(3)", "ended with status 3"),
         ("", "did not print a JSON object of strings"),
-        ("sys.stdout.flush(); __import__('time').sleep(600)", "took more than 3 s"),
+        ("sys.stdout.flush(); __import__('time').sleep(600)", "took more than 8 s"),
     ],
 )
 async def test_what_a_program_that_fails_writes_is_in_the_log_and_in_no_error(
@@ -199,7 +199,7 @@ async def test_what_a_program_that_fails_writes_is_in_the_log_and_in_no_error(
     why: str,
 ) -> None:
     if "sleep" in fails:  # the other programs have all the time that they need on a slow machine
-        monkeypatch.setattr(headers_helper, "_PATIENCE", 3.0)
+        monkeypatch.setattr(headers_helper, "_PATIENCE", 8.0)
     program = f"""
 import sys
 sys.stderr.write("log in again\\x1b[31m at \\u202ethe vault\\n")
