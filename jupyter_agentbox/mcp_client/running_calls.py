@@ -48,7 +48,7 @@ class RunningCall:
             yield
         finally:
             self._pauses -= 1
-            if self._pauses == 0 and not self.is_over and not self.limit.expired():
+            if self._pauses == 0 and not self.is_over and not self.lost_answer and not self.limit.expired():
                 self.limit.reschedule(loop.time() + self._left)
 
     def give_up(self, reason: str) -> None:

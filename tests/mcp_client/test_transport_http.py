@@ -9,10 +9,12 @@ from typing import Any
 import pytest
 
 from jupyter_agentbox.core.calls import JsonValue, ToolCall
+from jupyter_agentbox.core.questions import QuestionAction, QuestionAnswer, ServerQuestion
 from jupyter_agentbox.core.tools import Progress, ServerState
 from jupyter_agentbox.exceptions import ToolCallInterruptedError, ToolServerError
 from jupyter_agentbox.mcp_client import transport_http
 from jupyter_agentbox.mcp_client.limits import MOST_VALUES
+from jupyter_agentbox.mcp_client.running_calls import RunningCall
 
 from .conftest import Hears, Running
 
@@ -111,6 +113,54 @@ async def test_a_call_whose_server_does_not_get_a_persons_answer_ends(
     async with running(entry(http_server("raw_http.py"))) as servers, asyncio.timeout(TIMEOUT):
         with pytest.raises(ToolCallInterruptedError, match=f"its question did not reach the server: .*{reason}"):
             await servers.call_tool(call("ask", refusals=refusals), listener=Hears())
+        assert (await servers.call_tool(call("echo"))).text == ""
+
+
+async def test_a_call_is_given_up_although_another_of_its_questions_is_answered_in_the_same_moment() -> None:
+    running = RunningCall(None, 2 * TIMEOUT)
+
+    async def run() -> None:
+        async with running.limit:
+            with running.paused():
+                running.give_up("HTTP 502")
+            await asyncio.Event().wait()
+
+    async with asyncio.timeout(TIMEOUT):
+        with pytest.raises(TimeoutError):
+            await run()
+
+
+async def test_an_answer_that_the_server_neither_takes_nor_refuses_ends_its_call(
+    running: Running, http_server: HttpServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(transport_http, "_ANSWER_DELAYS", ())
+    monkeypatch.setattr(transport_http, "_ANSWER_TIMEOUT", 0.1)
+    async with running(entry(http_server("raw_http.py"))) as servers, asyncio.timeout(TIMEOUT):
+        with pytest.raises(ToolCallInterruptedError, match="reach the server: the server did not answer in time"):
+            await servers.call_tool(call("ask", refusals=["mute"]), listener=Hears())
+
+
+@pytest.mark.parametrize("refusals", [["mute"], [502] * 2])
+async def test_a_persons_answer_that_takes_long_to_send_delays_no_other_call(
+    running: Running, http_server: HttpServer, monkeypatch: pytest.MonkeyPatch, refusals: list[JsonValue]
+) -> None:
+    monkeypatch.setattr(transport_http, "_ANSWER_DELAYS", (TIMEOUT,))
+    async with running(entry(http_server("raw_http.py"))) as servers, asyncio.timeout(TIMEOUT):
+        asked = asyncio.Event()
+
+        async def decline(_: ServerQuestion) -> QuestionAnswer:
+            asked.set()
+            return QuestionAnswer(action=QuestionAction.DECLINE)
+
+        asking = asyncio.create_task(
+            servers.call_tool(call("ask", refusals=refusals), listener=Hears(on_question=decline))
+        )
+        await asked.wait()
+        for _ in range(3):  # the answer is on its way, and is not taken
+            assert (await servers.call_tool(call("echo"))).text == ""
+        assert not asking.done()
+        asking.cancel()
+        await asyncio.wait([asking])
         assert (await servers.call_tool(call("echo"))).text == ""
 
 

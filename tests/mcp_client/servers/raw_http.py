@@ -94,6 +94,9 @@ class Handler(BaseHTTPRequestHandler):
         return getattr(self, "tool_" + request["params"]["name"])(request, arguments)
 
     def hear(self, answer):
+        if refusals and refusals[0] == "mute":
+            refusals.pop(0)
+            released.wait(60)
         if refusals:
             return self.reply(refusals.pop(0))
         taken.append(answer["result"])
