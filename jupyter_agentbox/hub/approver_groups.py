@@ -24,6 +24,8 @@ log = logging.getLogger(__name__)
 _MOST_SEEN: Final = 10_000
 #: Maximum length of a message, in characters.
 _LONGEST: Final = 500
+#: Seconds in which the Hub must have told about all groups: less than between two looks, of which the next ends this.
+_PATIENCE: Final = 300.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,16 +59,24 @@ async def report_on(policy: PolicyFile, source: GroupSource, seen: Mapping[str, 
     seen : mapping
         The groups of users whom the service has seen, by user, for a Hub that does not tell.
     """
-    groups: dict[str, frozenset[str] | None] = {}
+    names = sorted({*policy.auditors, *(name for rule in _asking(policy) for name in _named(rule))})
     try:
-        for name in sorted({*policy.auditors, *(name for rule in _asking(policy) for name in _named(rule))}):
-            groups[name] = await source.members_of(name)
+        groups = await _members_of_each(names, source)
     except GroupsUnreadableError as error:
         return GroupReport(problems=tuple(_seen_problems(policy, seen)), why_unknown=str(error))
     return GroupReport(
         problems=tuple(one_line(one, _LONGEST) for one in _problems(policy, groups)),
         of_own_calls=tuple(one_line(one, _LONGEST) for one in _problems_of_own_calls(policy, groups)),
     )
+
+
+async def _members_of_each(names: Sequence[str], source: GroupSource) -> Mapping[str, frozenset[str] | None]:
+    try:
+        async with asyncio.timeout(_PATIENCE):
+            return {name: await source.members_of(name) for name in names}
+    except TimeoutError:
+        many = counted(len(names), "group")
+        raise GroupsUnreadableError(f"the Hub did not tell about {many} within {_PATIENCE:g} seconds") from None
 
 
 async def notes_on_groups(policy: PolicyFile, source: GroupSource) -> Sequence[str]:

@@ -60,7 +60,7 @@ class HubGroups:
         answer = await self._ask(f"groups/{quote(group, safe='')}")
         try:
             found = json.loads(answer.body)
-        except ValueError:
+        except (ValueError, RecursionError):
             found = None
         found = found if isinstance(found, dict) else {}
         if answer.code == HTTPStatus.NOT_FOUND and str(found.get("message", "")).startswith(_NO_GROUP):
@@ -77,9 +77,10 @@ class HubGroups:
     async def _ask(self, path: str) -> HTTPResponse:
         hub_auth = self._hub_auth
         options = {}
-        if hub_auth.certfile or hub_auth.keyfile:
-            options["ssl_options"] = make_ssl_context(hub_auth.keyfile, hub_auth.certfile, cafile=hub_auth.client_ca)
         try:
+            if hub_auth.certfile or hub_auth.keyfile:
+                certificates = hub_auth.keyfile, hub_auth.certfile
+                options["ssl_options"] = make_ssl_context(*certificates, cafile=hub_auth.client_ca)
             return await AsyncHTTPClient().fetch(
                 f"{hub_auth.api_url}/{path}",
                 headers={"Authorization": f"token {hub_auth.api_token}"},

@@ -16,6 +16,7 @@ from jupyterhub.services.auth import HubOAuth
 from tornado import web
 from tornado.httpserver import HTTPServer
 
+from jupyter_agentbox.hub import approver_groups
 from jupyter_agentbox.hub.app import main
 from jupyter_agentbox.hub.approver_groups import GroupReport, report_on
 from jupyter_agentbox.hub.hub_groups import HubGroups
@@ -161,6 +162,7 @@ async def test_rules_for_users_own_tools_and_auditors_are_looked_at_too(tmp_path
         ((200, {"name": "data-stewards"}), SCOPED),  # `read:groups:name`
         ((500, "<html>"), "HTTP 500"),
         ((200, "[]"), SCOPED),
+        ((200, "[" * 100_000), SCOPED),
     ],
 )
 async def test_a_hub_that_does_not_tell_makes_no_group_unknown(
@@ -181,6 +183,30 @@ async def test_a_hub_that_cannot_be_reached_is_no_error(tmp_path: Path) -> None:
         pass
     report = await report_on(policy(tmp_path, ask(group="one")), HubGroups(hub.auth()), {})
     assert "the Hub cannot be reached" in report.why_unknown
+
+
+async def test_a_certificate_that_cannot_be_read_is_no_error(tmp_path: Path) -> None:
+    hub = FakeHub()
+    auth = hub.auth()
+    auth.certfile = auth.keyfile = str(tmp_path / "gone.pem")
+    report = await report_on(policy(tmp_path, ask(group="one")), HubGroups(auth), {})
+    assert "the Hub cannot be reached" in report.unknown
+
+
+async def test_a_hub_that_takes_too_long_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(approver_groups, "_PATIENCE", 0.1)
+    rules = [ask(f"t{number}", group=f"g{number}") for number in range(1_000)]
+    told: list[str] = []
+
+    class SlowHub:
+        async def members_of(self, group: str) -> frozenset[str] | None:
+            told.append(group)
+            await asyncio.sleep(0.04)  # each is quick enough, but all of them are not
+            return frozenset({"bob", "cleo"})
+
+    report = await report_on(policy(tmp_path, *rules), SlowHub(), {})
+    assert report.unknown == "the Hub did not tell about 1,001 groups within 0.1 seconds"
+    assert len(told) < 10
 
 
 async def shown(service: Service, user: str) -> str:
