@@ -105,6 +105,7 @@ class LeftSignIns:
         self._clock = clock
         self._grace = grace_days * _DAY
         self._look: asyncio.Task[None] | None = None
+        policy.follow(lambda _before, _now: self.begin())  # a server that is back only until the next look was back
 
     def begin(self) -> None:
         """Do `remove` in the background, unless the last one still runs: a provider may take its time."""
@@ -120,19 +121,24 @@ class LeftSignIns:
 
     async def remove(self) -> None:
         """Look at all sign-ins: note which servers are gone, and delete and revoke what has been left for too long."""
-        policy = self._policy.current
         try:
-            addresses = await asyncio.to_thread(_Addresses, policy, self._environment)
-            row: SignInRow | None = None
-            while rows := await self._table.page(row):
-                for row in rows:
-                    if self._policy.current is not policy:
-                        return
-                    await self._look_at(row, addresses)
+            while not await self._remove_by(self._policy.current):
+                pass
         except (StorageError, ToolServerError) as error:
             log.warning("sign-ins to servers that have left the policy will be removed later: %s", error)
 
-    async def _look_at(self, row: SignInRow, addresses: _Addresses) -> None:
+    async def _remove_by(self, policy: PolicyFile) -> bool:
+        """Do `remove` by a policy; return whether it stayed in force meanwhile."""
+        addresses = await asyncio.to_thread(_Addresses, policy, self._environment)
+        row: SignInRow | None = None
+        while rows := await self._table.page(row):
+            for row in rows:
+                if self._policy.current is not policy:
+                    return False
+                await self._look_at(row, addresses, policy)
+        return self._policy.current is policy
+
+    async def _look_at(self, row: SignInRow, addresses: _Addresses, policy: PolicyFile) -> None:
         kept = await asyncio.to_thread(self._keys.decrypt_kept, row.content)
         if kept is None:  # nobody can use it
             return
@@ -142,8 +148,8 @@ class LeftSignIns:
         elif is_left and kept.left_at is None:
             await self._replace(row, kept, replace(kept, left_at=now))
         elif is_left and kept.left_at is not None and now - kept.left_at >= self._grace:
-            was_there = await self._replace(row, kept, None)
-            if was_there:
+            await self._policy.look()  # the administrator may just have written the server back
+            if self._policy.current is policy and await self._replace(row, kept, None):
                 await self._revoke(kept)
 
     async def _replace(self, row: SignInRow, kept: KeptSignIn, after: KeptSignIn | None) -> bool:

@@ -12,10 +12,11 @@ from typing import Any
 
 import pytest
 
+from jupyter_agentbox.hub.left_sign_ins import LeftSignIns
 from jupyter_agentbox.system import SystemClock
 from tests.oauth_server import OAuthServer, running_oauth_server
 
-from .service import USERS, Service, running_service
+from .service import TIMEOUT, USERS, Service, running_service
 from .test_sign_in_troubles import set_policy
 from .test_sign_ins import SERVER, Browser, at, policy_with, whoami
 
@@ -101,6 +102,40 @@ async def test_a_mistaken_edit_that_is_mended_in_time_loses_nothing_and_is_forgo
             await look(service)
         assert kept_in(tmp_path) == [("ada", SERVER)]
     assert revoked(remote) == []
+
+
+async def test_a_server_that_is_written_back_in_the_last_moment_keeps_its_sign_ins(
+    remote: OAuthServer, tmp_path: Path, days: list[float]
+) -> None:
+    async with running_service(tmp_path, policy_with(remote), **at(tmp_path)) as service:
+        await Browser(service, "ada").sign_in(remote, "ada")
+        await set_policy(service, tmp_path, WITHOUT)
+        await look(service)
+        days[0] += 8
+        (tmp_path / "policy.json").write_text(json.dumps(policy_with(remote)))  # the service has not read it yet
+        await look(service)
+        assert (kept_in(tmp_path), revoked(remote)) == ([("ada", SERVER)], [])
+
+
+async def test_a_server_that_was_back_between_two_looks_was_not_gone_all_the_time(
+    remote: OAuthServer, tmp_path: Path, days: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked: asyncio.Queue[None] = asyncio.Queue()
+
+    async def remove(left: LeftSignIns, original: Any = LeftSignIns.remove) -> None:
+        await original(left)
+        looked.put_nowait(None)
+
+    monkeypatch.setattr(LeftSignIns, "remove", remove)
+    async with running_service(tmp_path, policy_with(remote), **at(tmp_path)) as service:
+        await Browser(service, "ada").sign_in(remote, "ada")
+        for policy in (WITHOUT, policy_with(remote), WITHOUT):
+            await set_policy(service, tmp_path, policy)
+            async with asyncio.timeout(TIMEOUT):
+                await looked.get()
+            days[0] += 6
+        await look(service)
+        assert (kept_in(tmp_path), revoked(remote)) == ([("ada", SERVER)], [])
 
 
 async def test_an_address_with_the_users_groups_is_not_taken_for_another(
