@@ -69,9 +69,9 @@ def visible(text: str) -> str:
     if text.isascii() and text.replace("\n", "").isprintable():
         return text
     lines = text.replace("\r\n", "\n").replace("\r", "\n").replace("\t", "    ")
-    return "".join(
-        f"<U+{ord(char):04X}>" if is_unseen or char in _BLANKS else char for char, is_unseen in _looked_at(lines)
-    )
+    if _EMOJI_SELECTOR not in lines:  # then each character means the same everywhere: looking at each once is faster
+        return lines.translate({ord(char): _spelled(char) for char in set(lines) if _is_spelled(char)})
+    return "".join(_spelled(char) if is_unseen or char in _BLANKS else char for char, is_unseen in _looked_at(lines))
 
 
 def unseen(text: str) -> Iterator[tuple[int, str]]:
@@ -123,6 +123,14 @@ def _looked_at(text: str) -> Iterator[tuple[str, bool]]:
     for char in text:
         yield char, _is_unseen(char) and not (char == _EMOJI_SELECTOR and _is_picture(before))
         before = char
+
+
+def _spelled(char: str) -> str:
+    return f"<U+{ord(char):04X}>"
+
+
+def _is_spelled(char: str) -> bool:
+    return _is_unseen(char) or char in _BLANKS
 
 
 def _is_unseen(char: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -45,6 +46,7 @@ class HistoryPageHandler(PageHandler):
         except ValueError as error:
             raise web.HTTPError(400, str(error)) from None
         given = self._given()
+        rows = await asyncio.to_thread(lambda: [self._row(one) for one in page.records])  # long arguments take long
         self.render(
             "history.html",
             caller=self.caller,
@@ -56,7 +58,7 @@ class HistoryPageHandler(PageHandler):
             whose=whose,
             given=given,
             statuses=[status.value for status in Status],
-            rows=[self._row(one) for one in page.records],
+            rows=rows,
             older="" if page.next is None else urlencode({**given, "whose": whose, "cursor": page.next}),
             searched_until="" if page.searched_until is None else f"{page.searched_until:%Y-%m-%d %H:%M} UTC",
             export=_download_of(given, query) if whose == "all" else "",
@@ -121,9 +123,10 @@ def _download_of(given: Mapping[str, str], query: AuditQuery) -> str:
 
 def _whole_arguments(request: ApprovalRequest) -> str:
     """Return all arguments for the list; empty if they are too long for it."""
-    if request.call.omitted is not None or len(shown := arguments_text(request)) > _WHOLE:
-        return ""
-    return shown if len(shown := visible(shown)) <= _WHOLE else ""
+    if request.call.omitted is not None or len(arguments_text(request, indent=None)) > _WHOLE:
+        return ""  # with indents, which take time, it would be no shorter
+    shown = arguments_text(request)
+    return shown if len(shown) <= _WHOLE and len(shown := visible(shown)) <= _WHOLE else ""
 
 
 def _reason_of(request: ApprovalRequest) -> str:

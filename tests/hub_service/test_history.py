@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from html import unescape
@@ -13,9 +14,12 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
+from jupyter_agentbox.core.approvals import ApprovalRequest
 from jupyter_agentbox.core.audit_search import AuditQuery
+from jupyter_agentbox.hub import history_page
+from jupyter_agentbox.hub.pages import arguments_text
 
-from .service import Service, a_policy, ask, running_service
+from .service import TIMEOUT, Service, a_policy, ask, running_service
 from .test_service import call, waiting
 
 ALLOW = {"effect": "allow", "server": "warehouse", "tool": "query"}
@@ -125,6 +129,24 @@ async def test_who_has_answered_nothing_is_led_to_the_requests_of_their_code(tmp
         filtered = (await service.get("history?tool=drop", session="eve")).body.decode()
     assert 'You have not answered any requests. <a href="/services/agentbox/history?whose=asked">' in page
     assert "No request matches the filter." in filtered
+
+
+async def test_long_arguments_on_the_page_delay_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    has_begun, others_went_on = threading.Event(), threading.Event()
+
+    def slow(request: ApprovalRequest, *, indent: int | None = 2) -> str:
+        has_begun.set()
+        assert others_went_on.wait(TIMEOUT)
+        return arguments_text(request, indent=indent)
+
+    async with running_service(tmp_path, a_policy(ALLOW)) as service, service.tools_of("ada") as tools:
+        await tools.call_tool(call("query", sql="x" * 1_000))
+        monkeypatch.setattr(history_page, "arguments_text", slow)
+        page = asyncio.create_task(service.get("history?whose=asked", session="ada"))
+        await asyncio.to_thread(has_begun.wait, TIMEOUT)
+        assert (await service.get("health/live")).code == 200
+        others_went_on.set()
+        assert (await page).code == 200
 
 
 async def test_no_filter_writes_a_line_of_its_own_to_the_log(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
