@@ -123,6 +123,7 @@ class QuestionManager:
         self._waiting: dict[str, _Waiting] = {}
         self._over: dict[str, QuestionAction] = {}
         self._counts: Counter[str] = Counter()
+        self._refused_of: set[str] = set()
 
     def pending(self) -> tuple[OpenQuestion, ...]:
         """Return the open questions, oldest first."""
@@ -152,7 +153,10 @@ class QuestionManager:
         """
         request = self._running_calls.find(request_id)
         if request is None or self._are_too_many(request):
-            log.warning("a question of an MCP server was cancelled: too many, or its call has ended")
+            if request_id not in self._refused_of:
+                log.warning("a question of an MCP server was cancelled: too many, or its call has ended")
+            if request is not None:
+                self._refused_of.add(request_id)  # a server can ask without end, and each would be a line
             return NOBODY
         now = self._clock.now()
         asked = OpenQuestion(
@@ -178,6 +182,7 @@ class QuestionManager:
     def forget(self, request_id: str) -> None:
         """Drop the state of a call that has ended."""
         self._counts.pop(request_id, None)
+        self._refused_of.discard(request_id)
 
     async def answer(
         self, question_id: str, action: QuestionAction, content: JsonObject, *, reviewer: Reviewer

@@ -255,11 +255,15 @@ async def test_a_call_that_is_interrupted_takes_its_question_back() -> None:
     assert (ended.state, [record.action for record in ended.questions]) == (OutcomeState.CANCELLED, [CANCEL])
 
 
-async def test_a_server_that_asks_for_ever_is_told_cancel() -> None:
-    services = Services(tools=Shop(*[PAGE] * (MOST_OF_CALL + 2)), question_timeout=timedelta(0))
+async def test_a_server_that_asks_for_ever_is_told_cancel_and_the_log_tells_of_it_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    services = Services(tools=Shop(*[PAGE] * (MOST_OF_CALL + 20)), question_timeout=timedelta(0))
     async with asking(services) as running:
-        assert await running == [["cancel", {}]] * (MOST_OF_CALL + 2)
+        assert await running == [["cancel", {}]] * (MOST_OF_CALL + 20)
     assert len(outcome(await services.stored("r1")).questions) == MOST_OF_CALL
+    assert len([line for line in caplog.messages if "too many" in line]) == 1
+    assert not services.questions._refused_of
 
 
 async def test_a_question_for_a_call_that_does_not_run_is_cancelled() -> None:
