@@ -21,14 +21,14 @@ from mcp.shared._stream_protocols import ReadStream, WriteStream
 from mcp.shared.message import SessionMessage
 from mcp_types import INTERNAL_ERROR, INVALID_REQUEST, JSONRPCError, JSONRPCMessage, JSONRPCResponse
 
-from jupyter_agentbox.background import in_background
 from jupyter_agentbox.exceptions import SignInRequiredError, ToolServerError
 
+from .answer_delivery import AnswerDelivery
 from .bearer_auth import SignedIn, missing_scope
 from .configuration import HttpServer
 from .headers_helper import HelperHeaders
 from .response_body import cap_body, describe, longest_silence
-from .sent_requests import RequestFailure, SentAnswer, SentRequest, answering, current, current_answer
+from .sent_requests import RequestFailure, SentRequest, answering, current, current_answer
 from .wire import Wire
 
 #: Timeout of connecting and sending, in seconds; reading is limited by the call's own timeout.
@@ -41,13 +41,6 @@ _LARGEST_ERROR_BODY: Final = 64 * 1024
 #: Maximum size in bytes of a text, other than a JSON-RPC error, that is read as a server's message about a session.
 _LONGEST_REFUSAL: Final = 300
 _OLDER: Final = "; the older HTTP+SSE transport is not supported: use the server's streamable HTTP URL"
-#: Seconds after each failed attempt but the last until a person's answer is sent again.
-_ANSWER_DELAYS: Final = (0.5, 1.5, 5.0)
-#: Timeout of sending such an answer once, in seconds.
-_ANSWER_TIMEOUT: Final = 30.0
-#: With these statuses, and those from 500, a server has not accepted an answer. After the first, and after those from
-#: 500, the answer is sent again.
-_NOT_TAKEN: Final = (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
 _NEVER_SENT: Final = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout, httpx2.UnsupportedProtocol)
 
 
@@ -192,15 +185,13 @@ class ContainedClient(httpx2.AsyncClient):
         self._cap = cap
         self._on_answer = on_answer
         self._hint_for = hint_for
-        self._on_answer_lost = on_answer_lost
         self._on_session_lost = on_session_lost
-        self._answers: set[asyncio.Task[None]] = set()
+        self._answers = AnswerDelivery(self._send_within, reason_of=_reason_of, on_lost=on_answer_lost)
 
     async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
         """Send a request. The one that ends a session has a short timeout, and a person's answer is sent meanwhile."""
         if (answer := current_answer()) is not None:
-            self._begin_answer(request, answer, **options)
-            return httpx2.Response(HTTPStatus.ACCEPTED, request=request)
+            return self._answers.begin(request, answer, **options)
         if request.method != "DELETE":
             return await self._send(request, **options)
         return await self._send_within(_END_TIMEOUT, request, **options)
@@ -212,39 +203,8 @@ class ContainedClient(httpx2.AsyncClient):
         trace: TracebackType | None = None,
     ) -> None:
         """Stop sending answers, and close the connections."""
-        for sending in self._answers:
-            sending.cancel()
-        if self._answers:
-            await asyncio.wait(self._answers)
+        await self._answers.aclose()
         await super().__aexit__(kind, error, trace)
-
-    def _begin_answer(self, request: httpx2.Request, answer: SentAnswer, **options: Any) -> None:
-        """Send a person's answer in a task: while the SDK waits for a response to it, it sends nothing else.
-
-        The calls of others share the connection, and one of the messages that would wait is what cancels the call.
-        """
-        sending = in_background(
-            self._send_answer(request, answer, **options),
-            what="sending an answer to a question",
-            on_failure=lambda: self._on_answer_lost(answer.asked_by, "it could not be sent"),
-        )
-        self._answers.add(sending)
-        sending.add_done_callback(self._answers.discard)
-
-    async def _send_answer(self, request: httpx2.Request, answer: SentAnswer, **options: Any) -> None:
-        """Send a person's answer until it is accepted. The SDK would drop it, and the server would wait in vain."""
-        response = await self._send_within(_ANSWER_TIMEOUT, request, **options)
-        for delay in _ANSWER_DELAYS:
-            if response.status_code != HTTPStatus.TOO_MANY_REQUESTS and response.status_code < 500:
-                break
-            await response.aclose()
-            await asyncio.sleep(delay)
-            response = await self._send_within(_ANSWER_TIMEOUT, request, **options)
-        if response.status_code in _NOT_TAKEN or response.status_code >= 500:
-            error = _error_in(await _read_body(response)) or {"error": {}}
-            reason = str(error["error"].get("message", f"HTTP {response.status_code}"))
-            self._on_answer_lost(answer.asked_by, reason)
-        await response.aclose()
 
     async def _send_within(self, seconds: float, request: httpx2.Request, **options: Any) -> httpx2.Response:
         try:
@@ -316,6 +276,12 @@ async def _read_body(response: httpx2.Response) -> bytes:
         return b""
     finally:
         await response.aclose()
+
+
+async def _reason_of(response: httpx2.Response) -> str:
+    """Return the reason that a refusal gives; empty for none."""
+    error = _error_in(await _read_body(response))
+    return "" if error is None else str(error["error"].get("message", ""))
 
 
 def _error_in(text: bytes) -> dict[str, Any] | None:

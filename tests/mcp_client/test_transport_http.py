@@ -12,7 +12,7 @@ from jupyter_agentbox.core.calls import JsonValue, ToolCall
 from jupyter_agentbox.core.questions import QuestionAction, QuestionAnswer, ServerQuestion
 from jupyter_agentbox.core.tools import Progress, ServerState
 from jupyter_agentbox.exceptions import ToolCallInterruptedError, ToolServerError
-from jupyter_agentbox.mcp_client import transport_http
+from jupyter_agentbox.mcp_client import answer_delivery, transport_http
 from jupyter_agentbox.mcp_client.limits import MOST_VALUES
 from jupyter_agentbox.mcp_client.running_calls import RunningCall
 
@@ -99,7 +99,7 @@ async def test_an_error_status_fails_its_own_call_only_and_is_named(
 async def test_a_persons_answer_that_the_server_did_not_take_is_sent_again(
     running: Running, http_server: HttpServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(transport_http, "_ANSWER_DELAYS", (0.01, 0.01))
+    monkeypatch.setattr(answer_delivery, "DELAYS", (0.01, 0.01))
     async with running(entry(http_server("raw_http.py"))) as servers, asyncio.timeout(TIMEOUT):
         result = await servers.call_tool(call("ask", refusals=[502, 429]), listener=Hears())
     assert result.text == '[{"action": "decline"}]'
@@ -109,7 +109,7 @@ async def test_a_persons_answer_that_the_server_did_not_take_is_sent_again(
 async def test_a_call_whose_server_does_not_get_a_persons_answer_ends(
     running: Running, http_server: HttpServer, monkeypatch: pytest.MonkeyPatch, refusals: list[JsonValue], reason: str
 ) -> None:
-    monkeypatch.setattr(transport_http, "_ANSWER_DELAYS", (0.01, 0.01))
+    monkeypatch.setattr(answer_delivery, "DELAYS", (0.01, 0.01))
     async with running(entry(http_server("raw_http.py"))) as servers, asyncio.timeout(TIMEOUT):
         with pytest.raises(ToolCallInterruptedError, match=f"its question did not reach the server: .*{reason}"):
             await servers.call_tool(call("ask", refusals=refusals), listener=Hears())
@@ -133,8 +133,8 @@ async def test_a_call_is_given_up_although_another_of_its_questions_is_answered_
 async def test_an_answer_that_the_server_neither_takes_nor_refuses_ends_its_call(
     running: Running, http_server: HttpServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(transport_http, "_ANSWER_DELAYS", ())
-    monkeypatch.setattr(transport_http, "_ANSWER_TIMEOUT", 0.1)
+    monkeypatch.setattr(answer_delivery, "DELAYS", ())
+    monkeypatch.setattr(answer_delivery, "TIMEOUT", 0.1)
     async with running(entry(http_server("raw_http.py"))) as servers, asyncio.timeout(TIMEOUT):
         with pytest.raises(ToolCallInterruptedError, match="reach the server: the server did not answer in time"):
             await servers.call_tool(call("ask", refusals=["mute"]), listener=Hears())
@@ -144,7 +144,7 @@ async def test_an_answer_that_the_server_neither_takes_nor_refuses_ends_its_call
 async def test_a_persons_answer_that_takes_long_to_send_delays_no_other_call(
     running: Running, http_server: HttpServer, monkeypatch: pytest.MonkeyPatch, refusals: list[JsonValue]
 ) -> None:
-    monkeypatch.setattr(transport_http, "_ANSWER_DELAYS", (TIMEOUT,))
+    monkeypatch.setattr(answer_delivery, "DELAYS", (TIMEOUT,))
     async with running(entry(http_server("raw_http.py"))) as servers, asyncio.timeout(TIMEOUT):
         asked = asyncio.Event()
 
