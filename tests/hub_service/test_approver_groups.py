@@ -190,7 +190,7 @@ async def test_a_certificate_that_cannot_be_read_is_no_error(tmp_path: Path) -> 
     auth = hub.auth()
     auth.certfile = auth.keyfile = str(tmp_path / "gone.pem")
     report = await report_on(policy(tmp_path, ask(group="one")), HubGroups(auth), {})
-    assert "the Hub cannot be reached" in report.unknown
+    assert "the Hub cannot be reached" in report.why_unknown
 
 
 async def test_a_hub_that_takes_too_long_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -205,7 +205,7 @@ async def test_a_hub_that_takes_too_long_is_not_waited_for(tmp_path: Path, monke
             return frozenset({"bob", "cleo"})
 
     report = await report_on(policy(tmp_path, *rules), SlowHub(), {})
-    assert report.unknown == "the Hub did not tell about 1,001 groups within 0.1 seconds"
+    assert report.why_unknown == "the Hub did not tell about 1,001 groups within 0.1 seconds"
     assert len(told) < 10
 
 
