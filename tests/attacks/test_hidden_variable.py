@@ -43,7 +43,7 @@ def test_where_any_word_for_a_secret_hides_a_variable_they_are_neither_shown_nor
 ) -> None:
     hides: Callable[[str], bool] = is_credential_variable
     monkeypatch.setattr(project_servers, "may_hide_variable", hides)
-    monkeypatch.setattr(registration, "may_hide_variable", hides)
+    monkeypatch.setitem(registration._MAY_HIDE, "env", hides)
 
     assert attack(tmp_path) == list(VARIABLES)
 
