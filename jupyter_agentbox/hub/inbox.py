@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, Final
 from urllib.parse import urlencode
 
@@ -89,16 +88,21 @@ class DecisionsPageHandler(PageHandler):
             )
         verdicts = [(id, Verdict(answer=answer, digest=digest, reason=reason)) for id, _, digest in selected]
         decided = await self.parts.reviews.decide_all(verdicts, caller=self.caller)
-        rows = self._rows_after([id for id, _ in verdicts], decided)
+        rows = [await self._row_after(id, one) for (id, _), one in zip(verdicts, decided, strict=True)]
         self.render("decided.html", prefix=self.parts.prefix, rows=rows, failed=sum(one["failed"] for one in rows))
 
-    def _rows_after(self, ids: Sequence[str], decided: Sequence[ReviewRequest | AgentBoxError]) -> list[dict[str, Any]]:
-        return [
-            {"id": visible(id), "name": visible(id), "status": visible(f"unchanged: {one}"), "failed": True}
-            if isinstance(one, AgentBoxError)
-            else {**row_of(one, self.parts.reviews.now), "failed": False}
-            for id, one in zip(ids, decided, strict=True)
-        ]
+    async def _row_after(self, id: str, decided: ReviewRequest | AgentBoxError) -> dict[str, Any]:
+        if not isinstance(decided, AgentBoxError):
+            return {**self._named(decided), "failed": False}
+        failure = {"status": visible(f"unchanged: {decided}"), "failed": True}
+        try:
+            return {**self._named(await self.parts.reviews.get(id, self.caller)), **failure}
+        except AgentBoxError:  # the caller may not see it, or there is none
+            return {"id": visible(id), "name": visible(id), "arguments": "", **failure}
+
+    def _named(self, reviewed: ReviewRequest) -> dict[str, Any]:
+        """Return what tells a request from others of the same tool, and its status."""
+        return {**row_of(reviewed, self.parts.reviews.now), "arguments": listed_arguments(reviewed.request)[0]}
 
 
 def _by_end(reviewed: ReviewRequest) -> tuple[bool, float]:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from html import unescape
 from pathlib import Path
 from urllib.parse import urlencode
 
@@ -64,14 +66,22 @@ async def test_several_requests_are_answered_at_once_and_one_that_is_refused_sto
         page = (await service.get("?several=1", session="bob")).body.decode()
         selected = [f"{requests[sql]['id']}:{requests[sql]['call']['digest']}" for sql in ("1", "2", "3")]
         form = [("answer", "allow"), ("reason", "fine"), *(("request", one) for one in selected)]
+        form.append(("request", "unknown:0"))
 
         answer = await service.send_form("decisions", "bob", form)
 
         told = answer.body.decode()
-        assert (answer.code, "2 answered, 1 unchanged." in told) == (200, True)
+        assert (answer.code, "2 answered, 2 unchanged." in told) == (200, True)
         assert "your own code made this request, so another person has to decide" in told
         (left,) = await service.pending("bob")
         assert left["asked_by"] == "bob"
+    rows = re.findall(r"<li>.*?<bdi>(.*?)</bdi></a>(?: <code><bdi>(.*?)</bdi></code>)?: ", told)
+    assert [(name, unescape(arguments)) for name, arguments in rows] == [
+        ("warehouse.query", '{"sql": "1"}'),
+        ("warehouse.query", '{"sql": "2"}'),
+        ("warehouse.drop", '{"sql": "3"}'),
+        ("unknown", ""),
+    ]
     assert [one in page for one in selected] == [True, False, True]
     assert "checked" not in page  # nothing is selected before a person does
     assert ("http-equiv" in list_page, "http-equiv" in page) == (True, False)  # a reload would undo what is selected
