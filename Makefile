@@ -99,10 +99,12 @@ install: $(PYTHON_READY) $(LAB_BUILT) $(LAB_LINKED) ## Set up .venv and build th
 demo: install ## Open JupyterLab on examples/demo.ipynb and agent.ipynb, with the bundled MCP server and scripted model
 	$(BIN)/python -m jupyter_agentbox.demo --directory .demo $(ARGS)
 
+DEMO_HUB_CONFIG ?= examples/hub/jupyterhub_config.py
+
 .PHONY: demo-hub
 demo-hub: install ## Start a JupyterHub, its proxy, the Hub service and two users on this machine
 	mkdir -p .demo-hub
-	cd .demo-hub && python -m jupyterhub -f $(CURDIR)/examples/hub/jupyterhub_config.py $(ARGS)
+	cd .demo-hub && python -m jupyterhub -f $(abspath $(DEMO_HUB_CONFIG)) $(ARGS)
 
 # --- Check -------------------------------------------------------------------------------------------------------
 
