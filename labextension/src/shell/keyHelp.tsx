@@ -7,6 +7,7 @@ import { CommandRegistry } from '@lumino/commands';
 import React from 'react';
 
 import { COMMANDS } from './commands';
+import { LastFocus } from './lastFocus';
 
 export const SHOW_KEYS = 'jupyter-agentbox:show-keys';
 
@@ -18,16 +19,19 @@ export function addKeyHelp(
   registry: CommandRegistry,
   trans: TranslationBundle
 ): void {
+  const lastFocus = new LastFocus();
   registry.addCommand(SHOW_KEYS, {
     label: trans.__('AgentBox Keys'),
     caption: trans.__('Show the keys for tool calls awaiting your approval'),
     execute: () => {
+      // A menu that was chosen from has gone, and the dialog can give the focus back to nothing.
+      const goBack = lastFocus.hold();
       // A program that runs the command does not wait for a person to close the dialog.
       void showDialog({
         title: trans.__('AgentBox Keys'),
         body: <Keys oldest={keyOf(registry)} trans={trans} />,
         buttons: [Dialog.okButton({ label: trans.__('Close') })]
-      });
+      }).then(goBack);
     }
   });
 }
