@@ -52,6 +52,31 @@ export function approval(fields: Partial<IApproval> = {}): IApproval {
   };
 }
 
+/** An allowed call that waits for groups of approvers at the Hub service. */
+export function approvalAtHub(
+  fields: Partial<IApproval> = {},
+  groups = ['keepers']
+): IApproval {
+  const review = {
+    status: 'pending' as const,
+    groups,
+    count: 1,
+    approved_by: [],
+    expires_at: null,
+    rejected_by: null,
+    reason: '',
+    url: null
+  };
+  const outcome = {
+    state: 'running' as const,
+    started_at: null,
+    finished_at: null,
+    error: '',
+    review
+  };
+  return approval({ status: 'approved', outcome, ...fields });
+}
+
 /** A request of ada's that waits at the Hub service, with some fields replaced. */
 export function hubRequest(fields: Partial<IHubRequest> = {}): IHubRequest {
   return {

@@ -561,3 +561,8 @@ export interface IIsolation {
   /** The Content-Security-Policy of a page with a sandboxed kernel; `null` if there is none. */
   policy: string | null;
 }
+
+/** Whether an allowed call has not started, because the Hub service still asks its approvers. */
+export function waitsAtHub({ outcome }: IApproval): boolean {
+  return outcome?.state === 'running' && outcome.review?.status === 'pending';
+}

@@ -95,6 +95,10 @@ export class ApprovalModel implements IApprovalModel, IDisposable {
     return this._known.pending;
   }
 
+  get atHub(): readonly IApproval[] {
+    return this._known.atHub;
+  }
+
   /** Whether any request may still change. */
   get isBusy(): boolean {
     return this._known.open.length > 0;

@@ -5,6 +5,7 @@ import { DisposableDelegate } from '@lumino/disposable';
 import type { IDisposable } from '@lumino/disposable';
 
 import type { IApproval } from '../api/protocol';
+import { waitsAtHub } from '../api/protocol';
 import {
   isEnded,
   isOvertaken,
@@ -45,6 +46,12 @@ export class KnownApprovals implements IDisposable {
   /** The requests that may still change. */
   get open(): readonly IApproval[] {
     return this._approvals().filter(approval => !isEnded(approval));
+  }
+
+  /** The calls that wait for approvers at the Hub service, oldest first. */
+  get atHub(): readonly IApproval[] {
+    this._atHub ??= this._approvals().filter(waitsAtHub).sort(oldestFirst);
+    return this._atHub;
   }
 
   /** The ids of tracked requests for which the server could not be asked. */
@@ -164,6 +171,7 @@ export class KnownApprovals implements IDisposable {
   lose(id: string): void {
     const wasKnown = this._known.delete(id);
     this._pending = null;
+    this._atHub = null;
     const wasSaid = this._failed.get(id) === 'unknown';
     if (this._tracked.has(id)) {
       this._failed.set(id, 'unknown');
@@ -194,11 +202,16 @@ export class KnownApprovals implements IDisposable {
         this._known.delete(id);
       }
     }
+    if (this._atHub?.some(({ id }) => !this._known.has(id))) {
+      this._atHub = null;
+      this._listener.changed(null);
+    }
   }
 
   private _know(id: string, entry: IEntry): void {
     if (this._known.get(id)?.approval !== entry.approval) {
       this._pending = null;
+      this._atHub = null;
     }
     this._known.set(id, entry);
   }
@@ -207,6 +220,7 @@ export class KnownApprovals implements IDisposable {
     return [...this._known.values()].map(({ approval }) => approval);
   }
 
+  private _atHub: readonly IApproval[] | null = null;
   private readonly _failed = new Map<string, 'unknown' | 'unreachable'>();
   private _isDisposed = false;
   private readonly _known = new Map<string, IEntry>();

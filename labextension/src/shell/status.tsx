@@ -25,7 +25,10 @@ export interface IStatusOptions {
   trans: TranslationBundle;
 }
 
-/** The number of pending requests, here and at the Hub service, and of servers' questions; a click goes to the oldest. */
+/**
+ * The number of pending requests, here and at the Hub service, and of servers' questions, and how many calls wait at the
+ * Hub for others; a click goes to the oldest.
+ */
 export class ApprovalStatus extends ReactWidget {
   constructor(private readonly _options: IStatusOptions) {
     super();
@@ -53,7 +56,19 @@ export function StatusButton(options: IStatusOptions): JSX.Element {
   const requests = model.pending.length + hub.list.total;
   const asked = questions.questions.length;
   const count = requests + asked;
-  const name = waiting(requests, asked, trans);
+  const atHub = model.atHub.filter(one => !isForUser(one, hub)).length;
+  const name = [
+    waiting(requests, asked, trans),
+    ...(atHub > 0
+      ? [
+          trans._n(
+            '%1 call waiting at the Hub for approval',
+            '%1 calls waiting at the Hub for approval',
+            atHub
+          )
+        ]
+      : [])
+  ].join(', ');
   return (
     <button
       type="button"
@@ -71,8 +86,17 @@ export function StatusButton(options: IStatusOptions): JSX.Element {
     >
       <approvalIcon.react tag="span" stylesheet="statusBar" />
       {count > 0 ? <span>{count}</span> : null}
+      {atHub > 0 ? <span>{trans.__('%1 at the Hub', atHub)}</span> : null}
     </button>
   );
+}
+
+/** Whether the user is the one whom the Hub service asks, so that its list of what waits for them has the call, too. */
+function isForUser(
+  { outcome }: IApprovalModel['atHub'][number],
+  hub: IHubRequestsModel
+): boolean {
+  return outcome?.review?.groups.length === 0 && hub.list.total > 0;
 }
 
 /** What is pending, in words. */

@@ -12,7 +12,7 @@ import type {
   IDecisionAnswer,
   ISummaryPage
 } from '../../src/api/protocol';
-import { allowed, approval, summaryOf } from '../examples';
+import { allowed, approval, approvalAtHub, summaryOf } from '../examples';
 
 /** A server in memory. */
 class Server implements ApprovalSource {
@@ -576,3 +576,30 @@ function approvals(count: number): IApproval[] {
     approval({ id: `a${number}` })
   );
 }
+
+test('calls that wait at the Hub are known while they are tracked, and a change tells when they no longer are', () => {
+  const model = new ApprovalModel(new Server());
+  const tracking = [model.track('a1'), model.track('a2')];
+  model.remember([
+    approvalAtHub({ id: 'a1' }),
+    approvalAtHub({ id: 'a2' }),
+    approvalAtHub({ id: 'elsewhere' })
+  ]);
+  expect(model.atHub.map(({ id }) => id)).toEqual(['a1', 'a2']);
+  const { outcome } = approvalAtHub();
+  const review = outcome?.review && { ...outcome.review, status: 'approved' };
+  model.remember([
+    approvalAtHub({
+      id: 'a1',
+      outcome: { ...outcome, review } as IApproval['outcome']
+    })
+  ]);
+  expect(model.atHub.map(({ id }) => id)).toEqual(['a2']);
+  const changes = jest.fn();
+  model.changed.connect(changes);
+  tracking.forEach(each => {
+    each.dispose();
+  });
+  expect(model.atHub).toEqual([]);
+  expect(changes).toHaveBeenCalled();
+});

@@ -5,18 +5,27 @@ import React from 'react';
 import type { IApproval, IQuestion } from '../../src/api/protocol';
 import { StatusButton } from '../../src/shell/status';
 import type { IStatusOptions } from '../../src/shell/status';
-import { approval, hubList, hubRequest, question, trans } from '../examples';
+import {
+  approval,
+  approvalAtHub,
+  hubList,
+  hubRequest,
+  question,
+  trans
+} from '../examples';
 
 let changed: Signal<never, void>;
 let asked: IQuestion[];
 let opened: string[];
 let pending: IApproval[];
+let atHub: IApproval[];
 
 beforeEach(() => {
   changed = new Signal<never, void>({} as never);
   asked = [];
   opened = [];
   pending = [];
+  atHub = [];
 });
 
 function show(hub = hubList([])): void {
@@ -25,6 +34,9 @@ function show(hub = hubList([])): void {
       changed: new Signal<never, string | null>({} as never),
       get pending() {
         return pending;
+      },
+      get atHub() {
+        return atHub;
       }
     },
     hub: { changed: new Signal<never, void>({} as never), list: hub },
@@ -92,7 +104,8 @@ test('a page without questions counts requests alone', () => {
   const options = {
     model: {
       changed: new Signal<never, string | null>({} as never),
-      pending: [approval()]
+      pending: [approval()],
+      atHub: []
     },
     hub: { changed: new Signal<never, void>({} as never), list: hubList([]) },
     questions: null,
@@ -101,4 +114,20 @@ test('a page without questions counts requests alone', () => {
   } as unknown as IStatusOptions;
   render(<StatusButton {...options} />);
   expect(said()[1]).toBe('1 request awaiting approval');
+});
+
+test('calls that wait at the Hub for others are counted by themselves', () => {
+  atHub = [approvalAtHub({ id: 'a1' }), approvalAtHub({ id: 'a2' })];
+  show();
+  expect(said().slice(0, 2)).toEqual([
+    '2 at the Hub',
+    '0 requests awaiting approval, 2 calls waiting at the Hub for approval'
+  ]);
+  expect(screen.getByRole('button').className).toBe('');
+});
+
+test('a call that waits at the Hub for its own user is counted once', () => {
+  atHub = [approvalAtHub({ id: 'a1' }, [])];
+  show(hubList([hubRequest()]));
+  expect(said().slice(0, 2)).toEqual(['1', '1 request awaiting approval']);
 });

@@ -88,6 +88,7 @@ export function PendingList(props: IPendingListProps): JSX.Element {
       {pending.length === 0 && model.connection === 'connected' ? (
         <Empty />
       ) : null}
+      <CallsAtHub />
       <FilterBar
         filter={filter}
         shown={shownPending.length}
@@ -154,11 +155,39 @@ function ConnectionNote(): JSX.Element | null {
   return text ? <p className="jp-AgentBox-error">{text}</p> : null;
 }
 
+/** How many calls wait at the Hub: those with a card on this page, for the page knows of no others. */
+function CallsAtHub(): JSX.Element | null {
+  const { model, origins } = useCardContext();
+  const trans = useTrans();
+  const [oldest] = model.atHub;
+  const count = model.atHub.length;
+  return oldest ? (
+    <p role="status" className="jp-AgentBox-atHub">
+      {trans._n(
+        '%1 call of your open notebooks is waiting for approval at the Hub.',
+        '%1 calls of your open notebooks are waiting for approval at the Hub.',
+        count
+      )}{' '}
+      <LinkButton
+        label={trans._n('Show it', 'Show the first', count)}
+        onClick={() => {
+          void origins.reveal(oldest);
+        }}
+      />
+    </p>
+  ) : null;
+}
+
 function Empty(): JSX.Element {
   const trans = useTrans();
+  const { model } = useCardContext();
   return (
     <div className="jp-AgentBox-empty">
-      <p>{trans.__('No requests are waiting.')}</p>
+      <p>
+        {model.atHub.length > 0
+          ? trans.__('No requests are waiting for you here.')
+          : trans.__('No requests are waiting.')}
+      </p>
       <p>
         {trans.__(
           'When notebook code calls a tool, the request appears here and under its cell until you allow, edit or reject it.'

@@ -7,12 +7,13 @@ import { Signal } from '@lumino/signaling';
 import React from 'react';
 
 import type { IApproval } from '../../api/protocol';
+import { waitsAtHub } from '../../api/protocol';
 import type { IKnownApproval, IQuestionsModel } from '../../internalTokens';
 import { LinkButton } from '../components/VisibleText';
 import { useCardContext, useNameOf } from '../context';
 import { useSignal } from '../hooks/useSignal';
 import { callLine } from '../text/callLine';
-import { summarize, waitsAtHub } from '../text/summary';
+import { summarize } from '../text/summary';
 
 import { visible } from '../text/visibleText';
 import { SIGNS } from './Outcome';

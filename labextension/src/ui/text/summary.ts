@@ -3,7 +3,7 @@
  */
 import type { TranslationBundle } from '@jupyterlab/translation';
 
-import { hasNotRun, isChange, isCodeRun } from '../../api/protocol';
+import { hasNotRun, isChange, isCodeRun, waitsAtHub } from '../../api/protocol';
 import type { IApproval, IOutcome } from '../../api/protocol';
 import { describeUse } from './grants';
 import { describeReview } from './hubReview';
@@ -138,11 +138,6 @@ function approvedSummary(
     case 'cancelled':
       return then('neutral', describeEnd(outcome, trans));
   }
-}
-
-/** Whether an allowed call has not started, because the Hub service still asks its approvers. */
-export function waitsAtHub({ outcome }: IApproval): boolean {
-  return outcome?.state === 'running' && outcome.review?.status === 'pending';
 }
 
 /** How far a cancelled call came. */

@@ -4,7 +4,13 @@ import { act, fireEvent, screen } from '@testing-library/react';
 import { PendingSection } from '../../../src/features/approvals/PendingSection';
 import { ApprovalModel } from '../../../src/model/approvals';
 import type { ICardContext } from '../../../src/ui/context';
-import { approval, language, origins, source } from '../../examples';
+import {
+  approval,
+  approvalAtHub,
+  language,
+  origins,
+  source
+} from '../../examples';
 import { byPerson } from '../../person';
 
 let idle: typeof window.requestIdleCallback;
@@ -177,5 +183,28 @@ test('if the focused button that rejects all goes, the first card gets the focus
   await section.rendered();
   expect(screen.queryByText(/Reject all/)).toBeNull();
   expect(document.activeElement).toBe(await section.find('b1'));
+  section.dispose();
+});
+
+test('calls that wait at the Hub are counted, and a link leads to the first', async () => {
+  const { section, model } = pendingSection();
+  Widget.attach(section, document.body);
+  await model.refresh();
+  await section.rendered();
+  expect(section.node.textContent).toContain('No requests are waiting.');
+  act(() => {
+    const ids = ['a1', 'a2'];
+    ids.forEach(id => model.track(id));
+    model.remember(ids.map(id => approvalAtHub({ id })));
+  });
+  expect(section.node.textContent).toContain(
+    'No requests are waiting for you here.'
+  );
+  expect(section.node.textContent).toContain(
+    '2 calls of your open notebooks are waiting for approval at the Hub.'
+  );
+  const reveal = jest.spyOn(origins, 'reveal');
+  screen.getByRole('button', { name: 'Show the first' }).click();
+  expect(reveal).toHaveBeenCalledWith(model.get('a1').approval);
   section.dispose();
 });
