@@ -28,7 +28,7 @@ from .approver_groups import notes_on_groups
 from .audit_sinks import AuditSinksError, notes_of_sinks, sinks_of
 from .composition import HubBox, build
 from .gc_pauses import kept_short
-from .hub_groups import HubGroups
+from .group_members import HubGroupMembers
 from .logs import log_as_json
 from .policy_file import PolicyFile, PolicyFileError, read_policy_file
 from .policy_notes import notes_of
@@ -203,7 +203,7 @@ class HubService(HubTraits, Application):
     def _notes_on_groups(self, policy: PolicyFile) -> Sequence[str]:
         """Ask the Hub about the groups that the policy names, where this process has a token for it."""
         hub_auth = HubOAuth(parent=self)
-        return asyncio.run(notes_on_groups(policy, HubGroups(hub_auth))) if hub_auth.api_token else ()
+        return asyncio.run(notes_on_groups(policy, HubGroupMembers(hub_auth))) if hub_auth.api_token else ()
 
     def _hub_auth(self) -> HubOAuth:
         hub_auth = HubOAuth(parent=self)
@@ -248,7 +248,7 @@ class HubService(HubTraits, Application):
                 await box.start()
             box.policy.begin_signing(self._signer)  # it counts versions, so only the holder of the database may begin
             front.application = make_application(box, hub_auth, self.public_url)
-            box.approver_groups.begin_asking(HubGroups(hub_auth))
+            box.approver_groups.begin_asking(HubGroupMembers(hub_auth))
             if self.standby:
                 log.info("this replica has held the database since %s, and answers", box.claim.since)
             else:

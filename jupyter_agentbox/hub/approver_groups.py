@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from jupyter_agentbox.background import in_background
-from jupyter_agentbox.core.policy import Rule
+from jupyter_agentbox.core.approvers import Approvers
 from jupyter_agentbox.core.text import counted, one_line
 
 from .callers import Caller
-from .hub_groups import GroupSource, GroupsUnreadableError
+from .group_members import GroupMembers, GroupsUnreadableError
 from .policy_file import PolicyFile
 from .policy_in_force import PolicyInForce
 
@@ -47,30 +47,29 @@ class GroupReport:
     why_unknown: str = ""
 
 
-async def report_on(policy: PolicyFile, source: GroupSource, seen: Mapping[str, frozenset[str]]) -> GroupReport:
+async def report_on(policy: PolicyFile, source: GroupMembers, seen: Mapping[str, frozenset[str]]) -> GroupReport:
     """Return what is known about the groups that a policy names.
 
     Parameters
     ----------
     policy : PolicyFile
         The policy.
-    source : GroupSource
+    source : GroupMembers
         The Hub.
     seen : mapping
         The groups of users whom the service has seen, by user, for a Hub that does not tell.
     """
-    names = sorted({*policy.auditors, *(name for rule in _asking(policy) for name in _named(rule))})
+    names = sorted({*policy.auditors, *(name for _, approvers in _asking(policy) for name in _named(approvers))})
     try:
         groups = await _members_of_each(names, source)
     except GroupsUnreadableError as error:
-        return GroupReport(problems=tuple(_seen_problems(policy, seen)), why_unknown=str(error))
+        return GroupReport(problems=_cut(_seen_problems(policy, seen)), why_unknown=str(error))
     return GroupReport(
-        problems=tuple(one_line(one, _LONGEST) for one in _problems(policy, groups)),
-        of_own_calls=tuple(one_line(one, _LONGEST) for one in _problems_of_own_calls(policy, groups)),
+        problems=_cut(_problems(policy, groups)), of_own_calls=_cut(_problems_of_own_calls(policy, groups))
     )
 
 
-async def _members_of_each(names: Sequence[str], source: GroupSource) -> Mapping[str, frozenset[str] | None]:
+async def _members_of_each(names: Sequence[str], source: GroupMembers) -> Mapping[str, frozenset[str] | None]:
     try:
         async with asyncio.timeout(_PATIENCE):
             return {name: await source.members_of(name) for name in names}
@@ -79,7 +78,7 @@ async def _members_of_each(names: Sequence[str], source: GroupSource) -> Mapping
         raise GroupsUnreadableError(f"the Hub did not tell about {many} within {_PATIENCE:g} seconds") from None
 
 
-async def notes_on_groups(policy: PolicyFile, source: GroupSource) -> Sequence[str]:
+async def notes_on_groups(policy: PolicyFile, source: GroupMembers) -> Sequence[str]:
     """Return notes on the groups that a policy names, for a check of the configuration."""
     report = await report_on(policy, source, {})
     if report.why_unknown:
@@ -87,78 +86,75 @@ async def notes_on_groups(policy: PolicyFile, source: GroupSource) -> Sequence[s
     return [*report.problems, *report.of_own_calls]
 
 
-def _asking(policy: PolicyFile) -> Sequence[Rule]:
-    """Return the rules that ask approvers, of central tools and of users' own."""
+def _cut(messages: Iterable[str]) -> tuple[str, ...]:
+    return tuple(one_line(one, _LONGEST) for one in messages)
+
+
+def _asking(policy: PolicyFile) -> Iterable[tuple[str, Approvers]]:
+    """Yield where each rule stands that asks approvers, of central tools and of users' own, and whom it asks."""
     local = () if policy.local is None else policy.local.rules
-    return [rule for rule in (*policy.policy.rules, *local) if rule.approvers is not None]
+    for rule in (*policy.policy.rules, *local):
+        if rule.approvers is not None:
+            yield f"{rule.file}:{rule.line}", rule.approvers
 
 
-def _deciding(rule: Rule) -> Sequence[str]:
+def _deciding(approvers: Approvers) -> Sequence[str]:
     """Return the groups whose members' approvals count, the asked one first."""
-    approvers = rule.approvers
-    if approvers is None:
-        return ()
-    later = () if approvers.escalation is None else (approvers.escalation.group,)
-    return list(dict.fromkeys((approvers.group, *approvers.delegates, *later)))
+    return [approvers.group, *sorted(approvers.groups_after(math.inf) - {approvers.group})]
 
 
-def _named(rule: Rule) -> Sequence[str]:
-    breaking = () if rule.approvers is None or not rule.approvers.break_glass else (rule.approvers.break_glass,)
-    return [*_deciding(rule), *breaking]
+def _named(approvers: Approvers) -> Sequence[str]:
+    return [*_deciding(approvers), *([approvers.break_glass] if approvers.break_glass else [])]
 
 
 def _problems(policy: PolicyFile, groups: Mapping[str, frozenset[str] | None]) -> Iterable[str]:
-    for rule in _asking(policy):
-        unknown = [name for name in dict.fromkeys(_named(rule)) if groups[name] is None]
+    for where, approvers in _asking(policy):
+        unknown = [name for name in dict.fromkeys(_named(approvers)) if groups[name] is None]
         missing = f"the Hub has no group {_listed(unknown, 'or')}" if unknown else ""
-        approvers, members = rule.approvers, _members(rule, groups)
         why = ""
-        if approvers is not None and len(members) < approvers.count:
+        if len(_members(approvers, groups)) < approvers.count:
             needed = counted(approvers.count, "approval")
-            why = f"nobody can get the {needed} that this rule requires: {_numbers(rule, groups)}"
+            why = f"nobody can get the {needed} that this rule requires: {_numbers(approvers, groups)}"
         if text := "; ".join(filter(None, (missing, why))):
-            yield f"{rule.file}:{rule.line}: {text}"
+            yield f"{where}: {text}"
     for name in sorted(policy.auditors):
         if groups[name] is None:
             yield f"{policy.path}: the Hub has no group `{name}`, which `auditors` names"
 
 
 def _problems_of_own_calls(policy: PolicyFile, groups: Mapping[str, frozenset[str] | None]) -> Iterable[str]:
-    for rule in _asking(policy):
-        approvers = rule.approvers
-        if approvers is not None and not approvers.self_counts and len(_members(rule, groups)) == approvers.count:
+    for where, approvers in _asking(policy):
+        if not approvers.self_counts and len(_members(approvers, groups)) == approvers.count:
             yield (
-                f"{rule.file}:{rule.line}: members of {_listed(_deciding(rule), 'and')} can never get the"
+                f"{where}: members of {_listed(_deciding(approvers), 'and')} can never get the"
                 f" {counted(approvers.count, 'approval')} that this rule requires for their own calls, which they may"
-                f" not approve themselves: {_numbers(rule, groups)}"
+                f" not approve themselves: {_numbers(approvers, groups)}"
             )
 
 
-def _members(rule: Rule, groups: Mapping[str, frozenset[str] | None]) -> frozenset[str]:
+def _members(approvers: Approvers, groups: Mapping[str, frozenset[str] | None]) -> frozenset[str]:
     """Return all whose approvals count."""
-    return frozenset[str]().union(*(groups[name] or frozenset() for name in _deciding(rule)))
+    return frozenset[str]().union(*(groups[name] or frozenset() for name in _deciding(approvers)))
 
 
-def _numbers(rule: Rule, groups: Mapping[str, frozenset[str] | None]) -> str:
-    deciding = _deciding(rule)
-    has = f"{'has' if len(deciding) == 1 else 'have'} {counted(len(_members(rule, groups)), 'member')}"
-    return f"{_listed(deciding, 'and')} {has}{_emergency(rule, groups)}"
-
-
-def _emergency(rule: Rule, groups: Mapping[str, frozenset[str] | None]) -> str:
-    group = "" if rule.approvers is None else rule.approvers.break_glass
-    return f". Only members of `{group}` can allow such a call, by breaking the glass" if groups.get(group) else ""
+def _numbers(approvers: Approvers, groups: Mapping[str, frozenset[str] | None]) -> str:
+    deciding, group = _deciding(approvers), approvers.break_glass
+    has = f"{'has' if len(deciding) == 1 else 'have'} {counted(len(_members(approvers, groups)), 'member')}"
+    text = f"{_listed(deciding, 'and')} {has}"
+    return (
+        f"{text}. Only members of `{group}` can allow such a call, by breaking the glass" if groups.get(group) else text
+    )
 
 
 def _seen_problems(policy: PolicyFile, seen: Mapping[str, frozenset[str]]) -> Iterable[str]:
-    """Return for which rules too few approvers have been here since the start, which may only be too early to say."""
-    for rule in _asking(policy):
-        deciding, approvers = _deciding(rule), rule.approvers
+    """Yield for which rules too few approvers have been here since the start, which may only be too early to say."""
+    for where, approvers in _asking(policy):
+        deciding = _deciding(approvers)
         members = [user for user, groups in seen.items() if groups.intersection(deciding)]
-        if approvers is not None and len(members) < approvers.count:
+        if len(members) < approvers.count:
             needed, has = counted(approvers.count, "approval"), counted(len(members), "member")
             text = f"this rule requires {needed}, and {has} of {_listed(deciding, 'and')} used this service so far"
-            yield one_line(f"{rule.file}:{rule.line}: {text}", _LONGEST)
+            yield f"{where}: {text}"
 
 
 def _listed(names: Sequence[str], word: str) -> str:
@@ -177,23 +173,22 @@ class ApproverGroups:
 
     def __init__(self, policy: PolicyInForce) -> None:
         self._policy = policy
-        self._source: GroupSource | None = None
+        self._source: GroupMembers | None = None
         self._seen: dict[str, frozenset[str]] = {}
-        self._report = GroupReport()
-        self._has_looked = False
+        self._report: GroupReport | None = None
         self._logged: tuple[str, set[str]] = "", set()
         self._look: asyncio.Task[None] | None = None
         policy.follow(lambda _before, _now: self.begin())
 
     @property
     def report(self) -> GroupReport:
-        """What the last look found."""
-        return self._report
+        """What the last look found; nothing before the first."""
+        return self._report or GroupReport()
 
     @property
     def problem_count(self) -> int | None:
         """How many rules and lists name a group in vain; ``None`` if the Hub does not tell."""
-        return None if self._report.why_unknown or not self._has_looked else len(self._report.problems)
+        return None if self._report is None or self._report.why_unknown else len(self._report.problems)
 
     def saw(self, caller: Caller) -> None:
         """Remember in which groups a user is."""
@@ -203,7 +198,7 @@ class ApproverGroups:
             if len(self._seen) > _MOST_SEEN:
                 del self._seen[next(iter(self._seen))]
 
-    def begin_asking(self, source: GroupSource) -> None:
+    def begin_asking(self, source: GroupMembers) -> None:
         """Ask the Hub from now on, the first time at once."""
         self._source = source
         self.begin()
@@ -220,16 +215,15 @@ class ApproverGroups:
         """Ask the Hub about the groups that the policy in force names, and log what was not logged of this version."""
         if self._source is None:
             return
-        self._report = await report_on(self._policy.current, self._source, self._seen)
-        self._has_looked = True
+        self._report = report = await report_on(self._policy.current, self._source, self._seen)
         if self._logged[0] != self._policy.version:
             self._logged = self._policy.version, set()
-        if why := self._report.why_unknown:
+        if why := report.why_unknown:
             self._tell(logging.WARNING, f"whether the groups of approvers have enough members is not known: {why}")
             return
-        for problem in self._report.problems:
+        for problem in report.problems:
             self._tell(logging.WARNING, problem)
-        for problem in self._report.of_own_calls:
+        for problem in report.of_own_calls:
             self._tell(logging.INFO, problem)
 
     def _tell(self, level: int, text: str) -> None:
@@ -241,5 +235,4 @@ class ApproverGroups:
         """End what runs in the background."""
         if self._look is not None:
             self._look.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._look
+            await asyncio.wait([self._look])

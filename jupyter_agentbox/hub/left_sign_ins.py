@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 from collections.abc import Mapping
 from dataclasses import replace
@@ -116,8 +115,7 @@ class LeftSignIns:
         """End what runs in the background. The next look continues where it stopped."""
         if self._look is not None:
             self._look.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._look
+            await asyncio.wait([self._look])
 
     async def remove(self) -> None:
         """Look at all sign-ins: note which servers are gone, and delete and revoke what has been left for too long."""

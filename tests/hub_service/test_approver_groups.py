@@ -19,7 +19,7 @@ from tornado.httpserver import HTTPServer
 from jupyter_agentbox.hub import approver_groups
 from jupyter_agentbox.hub.app import main
 from jupyter_agentbox.hub.approver_groups import GroupReport, report_on
-from jupyter_agentbox.hub.hub_groups import HubGroups
+from jupyter_agentbox.hub.group_members import HubGroupMembers
 from jupyter_agentbox.hub.policy_file import read_policy_file
 
 from .service import PREFIX, SCOPE, Service, a_policy, ask, listening, running_service
@@ -83,7 +83,7 @@ def policy(directory: Path, *rules: Mapping[str, Any], **more: Any) -> Any:
 
 async def found(hub: FakeHub, directory: Path, *rules: Mapping[str, Any], **more: Any) -> list[str]:
     """Return what is said of these rules, without the places."""
-    report = await report_on(policy(directory, *rules, **more), HubGroups(hub.auth()), {})
+    report = await report_on(policy(directory, *rules, **more), HubGroupMembers(hub.auth()), {})
     assert not report.why_unknown
     return [text.split(": ", 1)[1] for text in (*report.problems, *report.of_own_calls)]
 
@@ -172,7 +172,7 @@ async def test_a_hub_that_does_not_tell_makes_no_group_unknown(
     async with running_hub() as hub:
         hub.answer = answer
         rules = policy(tmp_path, ask("drop", group="data-stewards", count=2), ask("query", group="data-stewards"))
-        report = await report_on(rules, HubGroups(hub.auth()), seen)
+        report = await report_on(rules, HubGroupMembers(hub.auth()), seen)
     assert says in report.why_unknown
     (text,) = report.problems
     assert text.endswith("this rule requires 2 approvals, and 1 member of `data-stewards` used this service so far")
@@ -181,7 +181,7 @@ async def test_a_hub_that_does_not_tell_makes_no_group_unknown(
 async def test_a_hub_that_cannot_be_reached_is_no_error(tmp_path: Path) -> None:
     async with running_hub() as hub:
         pass
-    report = await report_on(policy(tmp_path, ask(group="one")), HubGroups(hub.auth()), {})
+    report = await report_on(policy(tmp_path, ask(group="one")), HubGroupMembers(hub.auth()), {})
     assert "the Hub cannot be reached" in report.why_unknown
 
 
@@ -189,7 +189,7 @@ async def test_a_certificate_that_cannot_be_read_is_no_error(tmp_path: Path) -> 
     hub = FakeHub()
     auth = hub.auth()
     auth.certfile = auth.keyfile = str(tmp_path / "gone.pem")
-    report = await report_on(policy(tmp_path, ask(group="one")), HubGroups(auth), {})
+    report = await report_on(policy(tmp_path, ask(group="one")), HubGroupMembers(auth), {})
     assert "the Hub cannot be reached" in report.why_unknown
 
 
@@ -224,7 +224,7 @@ async def test_the_service_tells_in_its_log_once_for_each_version_and_on_the_pag
     async with running_hub() as hub, running_service(tmp_path, a_policy(rule)) as service:
         groups = service.box.approver_groups
         assert (await service.json("health/ready"))["group_problems"] is None
-        groups.begin_asking(HubGroups(hub.auth()))
+        groups.begin_asking(HubGroupMembers(hub.auth()))
         for _ in range(3):
             await groups.look()
         assert len(said()) == 1
@@ -255,7 +255,7 @@ async def test_without_the_scope_the_service_says_which_and_goes_by_whom_it_has_
     async with running_hub() as hub, running_service(tmp_path, a_policy(rule)) as service:
         hub.answer = 403, {}
         groups = service.box.approver_groups
-        groups.begin_asking(HubGroups(hub.auth()))
+        groups.begin_asking(HubGroupMembers(hub.auth()))
         await service.get("api/requests", token="bob")
         await service.get("api/requests", token="collector")
         await groups.look()

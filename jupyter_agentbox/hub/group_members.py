@@ -25,7 +25,7 @@ class GroupsUnreadableError(ValueError):
     """The Hub does not tell who is in a group. The message says why, and what to do."""
 
 
-class GroupSource(Protocol):
+class GroupMembers(Protocol):
     """Knows who is in the groups of the Hub."""
 
     async def members_of(self, group: str) -> frozenset[str] | None:
@@ -37,8 +37,8 @@ class GroupSource(Protocol):
         """
 
 
-class HubGroups:
-    """Asks the Hub, with the service's own token (a `GroupSource`).
+class HubGroupMembers:
+    """Asks the Hub, with the service's own token (a `GroupMembers`).
 
     Parameters
     ----------
