@@ -35,6 +35,7 @@ from jupyter_agentbox.exceptions import (
 )
 from jupyter_agentbox.services.calls.manager import FinishedCall
 from jupyter_agentbox.services.json_answers import answer_text
+from jupyter_agentbox.services.questions.handlers import LONGEST_ANSWER
 
 from .handlers import HubServiceHandler, client_message
 from .mcp_json import (
@@ -48,7 +49,7 @@ from .mcp_json import (
     with_review,
 )
 from .open_calls import EventId, OpenCall, OpenCalls, as_id, read_event_id
-from .questions import LONGEST_ANSWER, answer_of, modes_of
+from .questions import answer_of, modes_of
 from .rate_limits import LONGEST
 from .sign_in_addresses import SIGN_IN_PAGE
 

@@ -22,8 +22,6 @@ from jupyter_agentbox.core.reviewers import Reviewer
 
 from .open_calls import OpenCalls
 
-#: Maximum size of an answer in bytes, as for the questions of users' own servers.
-LONGEST_ANSWER: Final = 256_000
 #: What a question of each kind asks for.
 _WANTS: Final = {
     QuestionMode.FORM: "for values in a form (form elicitation)",

@@ -15,8 +15,8 @@ from jupyter_agentbox.services.reviewers import reviewer_of
 
 from .manager import QuestionManager
 
-#: Maximum length of an answer's body, in characters.
-_LONGEST_BODY: Final = 256_000
+#: Maximum size of an answer's body, in bytes.
+LONGEST_ANSWER: Final = 256_000
 
 
 class QuestionsAPIHandler(AgentBoxHandler):
@@ -57,8 +57,8 @@ class QuestionAnswerHandler(QuestionsAPIHandler):
     @authorized
     async def post(self, question_id: str) -> None:
         """Answer a question."""
-        if len(self.request.body) > _LONGEST_BODY:
-            raise InvalidDecisionError(f"an answer has {_LONGEST_BODY:,} bytes at most")
+        if len(self.request.body) > LONGEST_ANSWER:
+            raise InvalidDecisionError(f"an answer has {LONGEST_ANSWER:,} bytes at most")
         try:
             action, content = answer_from_json(self.json_object())
         except ValueError as error:
