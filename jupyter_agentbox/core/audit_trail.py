@@ -21,6 +21,7 @@ from .audit import GENESIS
 from .calls import LONG, JsonObject, JsonValue, Omission, canonical_json, is_long
 from .redaction import Redaction
 from .site_policy import SiteAudit
+from .text import encodable
 from .times import json_time
 from .unique_keys import with_unique_keys
 
@@ -161,20 +162,12 @@ def _unicode(fields: Mapping[str, JsonValue]) -> Mapping[str, JsonValue]:
     Strict receivers refuse a lone one, with everything that is sent together with it. A pair of two would be one
     character once the record is read, which then no longer matches its hash.
     """
-    if is_unicode(fields):
+    said = json.dumps(fields, ensure_ascii=False)
+    whole = encodable(said)
+    if whole == said:
         return fields
-    data = json.dumps(fields, ensure_ascii=False).encode("utf-16", "surrogatepass")
-    found: JsonObject = json.loads(data.decode("utf-16", "replace"))
+    found: JsonObject = json.loads(whole)
     return found
-
-
-def is_unicode(fields: Mapping[str, JsonValue]) -> bool:
-    """Whether all texts can be encoded: none has a surrogate."""
-    try:
-        json.dumps(fields, ensure_ascii=False).encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _line(record: Mapping[str, JsonValue]) -> bytes:

@@ -8,6 +8,7 @@ as missing records, are in the same chain.
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ from typing import Final
 from jupyter_agentbox.exceptions import ReportRefusedError
 
 from .audit import digest_of
-from .audit_trail import LONGEST_RECORD, is_unicode, read_record
+from .audit_trail import LONGEST_RECORD, read_record
 from .calls import JsonObject
 
 #: Maximum size of a reported record, in bytes.
@@ -158,7 +159,7 @@ def read_report(line: bytes, *, tenant: str) -> Report:
         raise ReportRefusedError(f"a record has more than {LONGEST_REPORT:,} bytes")
     # A server escapes other characters. Some of them would end a line, or change how it is displayed.
     fields = read_record(line.decode("ascii")) if _CHARACTERS.fullmatch(line) else None
-    if fields is None or not is_unicode(fields):
+    if fields is None or not _is_unicode(fields):
         raise ReportRefusedError("a line is not an audit record, or was changed after it was made")
     chain, sequence = fields.get("chain"), fields.get("sequence")
     if not isinstance(chain, str) or not _CHAIN.fullmatch(chain) or type(sequence) is not int or sequence < 1:
@@ -239,3 +240,12 @@ def news_of(last: int, sequences: Sequence[int]) -> Iterator[tuple[Note, int, in
         if number > last + 1:
             yield Note.MISSING, last + 1, number - 1
         last = max(last, number)
+
+
+def _is_unicode(fields: JsonObject) -> bool:
+    """Whether all texts can be encoded: none has half of a surrogate pair."""
+    try:
+        json.dumps(fields, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
