@@ -140,10 +140,8 @@ def _members(approvers: Approvers, groups: Mapping[str, frozenset[str] | None]) 
 def _numbers(approvers: Approvers, groups: Mapping[str, frozenset[str] | None]) -> str:
     deciding, group = _deciding(approvers), approvers.break_glass
     has = f"{'has' if len(deciding) == 1 else 'have'} {counted(len(_members(approvers, groups)), 'member')}"
-    text = f"{_listed(deciding, 'and')} {has}"
-    return (
-        f"{text}. Only members of `{group}` can allow such a call, by breaking the glass" if groups.get(group) else text
-    )
+    emergency = f". Only members of `{group}` can allow such a call, by breaking the glass" if groups.get(group) else ""
+    return f"{_listed(deciding, 'and')} {has}{emergency}"
 
 
 def _seen_problems(policy: PolicyFile, seen: Mapping[str, frozenset[str]]) -> Iterable[str]:

@@ -230,7 +230,7 @@ def _sealed(link: TrailEnd, fields: bytes, chain: str) -> tuple[TrailEnd, bytes]
         return link.then(said)
     except ValueError as error:
         # Nested too deeply, for example. Without this record's values, those behind it can be sent.
-        log.error("a record of the audit is sealed without its lists and objects: %s", error)
+        log.error("an audit record is sealed without its lists and objects: %s", error)
         flat = {name: value for name, value in said.items() if not isinstance(value, dict | list)}
         return link.then({**flat, "shortened": True})
 
