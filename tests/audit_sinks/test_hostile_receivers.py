@@ -237,23 +237,13 @@ async def test_a_pipe_that_takes_a_part_keeps_no_thread_and_the_next_record_stan
 
 
 async def test_standard_output_that_takes_a_part_gets_the_next_record_on_a_line_of_its_own(
-    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    capfd: pytest.CaptureFixture[str], fill_disk: Callable[[], None]
 ) -> None:
-    write, rooms = os.write, [3, 0]
-
-    def full_disk(descriptor: int, data: bytes) -> int:
-        if not rooms:
-            return write(descriptor, data)
-        if not (room := rooms.pop(0)):
-            raise OSError("no space left")
-        return write(descriptor, data[:room])
-
     sink = sink_of("stdout:", names={})
-    with monkeypatch.context() as patched:
-        patched.setattr("jupyter_agentbox.audit_sinks.files.os.write", full_disk)
-        with pytest.raises(OSError, match="no space"):
-            await sink.send([b"first"])
-        await sink.send([b"first", b"second"])
+    fill_disk()
+    with pytest.raises(OSError, match="no space"):
+        await sink.send([b"first"])
+    await sink.send([b"first", b"second"])
     assert capfd.readouterr().out == "fir\nfirst\nsecond\n"
 
 

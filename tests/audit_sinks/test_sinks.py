@@ -1,4 +1,4 @@
-"""What an address of a place for records names, and what each place gets."""
+"""What the address of an audit sink names, and what each sink gets."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 import os
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -120,19 +120,10 @@ async def test_a_file_that_cannot_be_written_has_nothing(tmp_path: Path) -> None
 
 
 async def test_a_record_after_half_a_one_stands_on_a_line_of_its_own(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, fill_disk: Callable[[], None]
 ) -> None:
-    sink, write = FileSink(str(tmp_path / "audit.jsonl")), os.write
-    rooms = [3, 0]
-
-    def full_disk(descriptor: int, data: bytes) -> int:
-        if not rooms:
-            return write(descriptor, data)
-        if not (room := rooms.pop(0)):
-            raise OSError("no space left")
-        return write(descriptor, data[:room])
-
-    monkeypatch.setattr("jupyter_agentbox.audit_sinks.files.os.write", full_disk)
+    sink = FileSink(str(tmp_path / "audit.jsonl"))
+    fill_disk()
     with pytest.raises(OSError, match="no space"):
         await sink.send([b"first"])
     await sink.send([b"first"])

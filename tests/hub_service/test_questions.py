@@ -84,6 +84,10 @@ class User:
         async with asyncio.timeout(TIMEOUT):
             return await self.asked.get()
 
+    async def withdrawal(self) -> None:
+        async with asyncio.timeout(TIMEOUT):
+            await self.withdrawn.wait()
+
 
 @pytest.fixture
 def answers(tmp_path: Path) -> Path:
@@ -137,6 +141,19 @@ async def calling(tools: McpServers, one: ToolCall, user: User) -> AsyncIterator
     finally:
         task.cancel()
         await asyncio.wait([task])
+
+
+@asynccontextmanager
+async def asked_of(
+    user: User, directory: Path, answers: Path, **settings: float
+) -> AsyncIterator[tuple[Service, McpServers, asyncio.Task[ToolResult]]]:
+    """Run a service whose curious server is called by ada, and asks for a street."""
+    async with (
+        running_service(directory, curious(answers), **settings) as service,
+        service.tools_of("ada", SERVER) as tools,
+        calling(tools, call("ask", questions=[FORM]), user) as asking,
+    ):
+        yield service, tools, asking
 
 
 @pytest.mark.parametrize(
@@ -260,30 +277,19 @@ async def test_a_call_that_asks_without_end_is_told_that_nobody_answers(tmp_path
 
 async def test_a_question_that_the_server_takes_back_is_no_longer_shown(tmp_path: Path, answers: Path) -> None:
     ada = User()
-    async with (
-        running_service(tmp_path, curious(answers)) as service,
-        service.tools_of("ada", SERVER) as tools,
-        calling(tools, call("ask", questions=[FORM]), ada) as asking,
-    ):
+    async with asked_of(ada, tmp_path, answers) as (_, tools, asking):
         await ada.question()
         await tools.call_tool(call("take_back"))
         assert (await result_of(asking)).text == "taken back"
-        async with asyncio.timeout(TIMEOUT):
-            await ada.withdrawn.wait()
+        await ada.withdrawal()
 
 
 async def test_a_question_that_nobody_answers_ends_with_the_services_time(tmp_path: Path, answers: Path) -> None:
     ada = User()
-    policy = curious(answers)
-    async with (
-        running_service(tmp_path, policy, approval_timeout=0.5) as service,
-        service.tools_of("ada", SERVER) as tools,
-        calling(tools, call("ask", questions=[FORM]), ada) as asking,
-    ):
+    async with asked_of(ada, tmp_path, answers, approval_timeout=0.5) as (_, _, asking):
         assert json.loads((await result_of(asking)).text) == [{"action": "cancel"}]
         if not ada.asked.empty():  # on a slow machine, the time may be over before she is asked
-            async with asyncio.timeout(TIMEOUT):
-                await ada.withdrawn.wait()
+            await ada.withdrawal()
 
 
 @pytest.mark.parametrize("how", ["the call is cancelled", "the connection is closed", "the service ends"])
@@ -303,22 +309,16 @@ async def test_when_the_caller_or_the_service_goes_the_server_is_told_that_nobod
             else:
                 await with_service.aclose()
             assert await answered(answers) == [{"action": "cancel"}]
-            async with asyncio.timeout(TIMEOUT):
-                await ada.withdrawn.wait()
+            await ada.withdrawal()
 
 
 async def test_the_question_of_a_server_that_dies_is_no_longer_shown(tmp_path: Path, answers: Path) -> None:
     ada = User()
-    async with (
-        running_service(tmp_path, curious(answers)) as service,
-        service.tools_of("ada", SERVER) as tools,
-        calling(tools, call("ask", questions=[FORM]), ada) as asking,
-    ):
+    async with asked_of(ada, tmp_path, answers) as (_, tools, asking):
         await ada.question()
         assert (await tools.call_tool(call("crash"))).is_error
         assert (await result_of(asking)).is_error
-        async with asyncio.timeout(TIMEOUT):
-            await ada.withdrawn.wait()
+        await ada.withdrawal()
 
 
 async def test_a_user_whose_token_no_longer_counts_is_told_that_the_answer_did_not_reach_the_server(
@@ -340,17 +340,12 @@ async def test_a_user_whose_token_no_longer_counts_is_told_that_the_answer_did_n
 
 async def test_a_policy_that_removes_the_server_ends_its_question(tmp_path: Path, answers: Path) -> None:
     ada = User()
-    async with (
-        running_service(tmp_path, curious(answers)) as service,
-        service.tools_of("ada", SERVER) as tools,
-        calling(tools, call("ask", questions=[FORM]), ada) as asking,
-    ):
+    async with asked_of(ada, tmp_path, answers) as (service, _, asking):
         await ada.question()
         (tmp_path / "policy.json").write_text(json.dumps({**a_policy(ALLOW), "mcpServers": {}}))
         await service.box.policy.reload()
         result = await result_of(asking)
-        async with asyncio.timeout(TIMEOUT):
-            await ada.withdrawn.wait()
+        await ada.withdrawal()
     assert result.is_error
 
 
