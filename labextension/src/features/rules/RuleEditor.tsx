@@ -14,8 +14,8 @@ import { DecisionButton } from '../../ui/guarded/DecisionButton';
 import { Guarded, GuardedCard } from '../../ui/guarded/GuardedCard';
 import { PersonButton } from '../../ui/guarded/PersonButton';
 import { useFirstFocus } from '../../ui/hooks/useFirstFocus';
-import { dryRunText, effectText } from './ruleWords';
 import { messageOf } from '../../ui/text/messages';
+import { dryRunText, effectText } from './ruleWords';
 
 const EFFECTS: readonly Effect[] = ['allow', 'ask', 'deny'];
 const LEVELS = ['', 'srt', 'landlock', 'bubblewrap-host-proc', 'bubblewrap'];

@@ -16,10 +16,10 @@ import { label } from '../../ui/text/visibleText';
 import { DecisionButton } from '../../ui/guarded/DecisionButton';
 import { Guarded, GuardedCard } from '../../ui/guarded/GuardedCard';
 import { PersonButton } from '../../ui/guarded/PersonButton';
-import { RuleEditor, rulesOf } from './RuleEditor';
-import { effectText, hubPolicyText, lockedTexts, ruleText } from './ruleWords';
 import { FileProblem } from '../../ui/components/FileProblem';
 import { messageOf } from '../../ui/text/messages';
+import { RuleEditor, rulesOf } from './RuleEditor';
+import { effectText, hubPolicyText, lockedTexts, ruleText } from './ruleWords';
 
 export interface IRuleListProps {
   rules: IRulesModel;

@@ -15,9 +15,9 @@ import { PersonButton } from '../../ui/guarded/PersonButton';
 import { useFirstFocus } from '../../ui/hooks/useFirstFocus';
 import { useKeptFocus } from '../../ui/hooks/useKeptFocus';
 import { label, visible } from '../../ui/text/visibleText';
+import { messageOf } from '../../ui/text/messages';
 import { entryOf, filledForm, formOf, serversIn } from './newServer';
 import type { INewServer, NamedEntry } from './newServer';
-import { messageOf } from '../../ui/text/messages';
 
 export interface IAddServerProps {
   start: INewServer;

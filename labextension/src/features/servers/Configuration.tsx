@@ -8,11 +8,11 @@ import { useTrans } from '../../ui/context';
 import { PersonButton } from '../../ui/guarded/PersonButton';
 import type { IPersonButtonProps } from '../../ui/guarded/PersonButton';
 import { LockedButton, useWhyLocked } from '../../ui/locks';
+import { visible } from '../../ui/text/visibleText';
 import { AddServer } from './AddServer';
 import { EMPTY } from './newServer';
 import type { INewServer } from './newServer';
 import { OtherServers } from './OtherServers';
-import { visible } from '../../ui/text/visibleText';
 
 export interface IConfigurationProps {
   servers: IServersModel;

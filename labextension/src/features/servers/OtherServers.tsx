@@ -11,9 +11,9 @@ import { useTrans } from '../../ui/context';
 import { PersonButton } from '../../ui/guarded/PersonButton';
 import { useFirstFocus } from '../../ui/hooks/useFirstFocus';
 import { label, tail } from '../../ui/text/visibleText';
+import { messageOf } from '../../ui/text/messages';
 import { formOf } from './newServer';
 import type { INewServer } from './newServer';
-import { messageOf } from '../../ui/text/messages';
 
 export interface IOtherServersProps {
   servers: Pick<IServersModel, 'listOtherServers'>;

@@ -7,10 +7,10 @@ import { useTrans } from '../../ui/context';
 import type { IServerList } from '../../api/protocol';
 import type { IServersModel } from '../../internalTokens';
 import { useSignal } from '../../ui/hooks/useSignal';
+import { FileProblem } from '../../ui/components/FileProblem';
 import { Configuration } from './Configuration';
 import { Server } from './Server';
 import type { ITrying } from './TryTool';
-import { FileProblem } from '../../ui/components/FileProblem';
 
 export interface IServerListProps {
   servers: IServersModel;

@@ -17,9 +17,9 @@ import { useKeptFocus } from '../../ui/hooks/useKeptFocus';
 import { firstSentence } from '../../ui/text/firstSentence';
 import { claimedRisk } from '../../ui/text/risk';
 import { label } from '../../ui/text/visibleText';
+import { messageOf } from '../../ui/text/messages';
 import { TryTool } from './TryTool';
 import type { ITrying } from './TryTool';
-import { messageOf } from '../../ui/text/messages';
 
 /** The number of characters of the first sentence that are shown. */
 const MAX_SENTENCE = 200;

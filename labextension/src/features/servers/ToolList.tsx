@@ -8,9 +8,9 @@ import type { IServersModel } from '../../internalTokens';
 import { LinkButton } from '../../ui/components/VisibleText';
 import { useTrans } from '../../ui/context';
 import { label } from '../../ui/text/visibleText';
+import { messageOf } from '../../ui/text/messages';
 import { Tool } from './Tool';
 import type { ITrying } from './TryTool';
-import { messageOf } from '../../ui/text/messages';
 
 /** The number of tools that are shown at first, and added at a time. */
 const STEP = 50;

@@ -3,11 +3,11 @@
  */
 import React from 'react';
 
+import { useFirstFocus } from '../hooks/useFirstFocus';
 import { Lettered, useLetter } from './cardKeys';
 import { CardGuard } from './GuardedCard';
 import { GUARD_TIME } from './guardTime';
 import { PointerWatch } from './pointerWatch';
-import { useFirstFocus } from '../hooks/useFirstFocus';
 
 export { GUARD_TIME } from './guardTime';
 
