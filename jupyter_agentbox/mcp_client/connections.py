@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from typing import Final
@@ -66,10 +66,19 @@ async def open_session(
     ------
     ServerConfigurationError, ToolServerError
     """
+    connector = _Connector(
+        server=server,
+        limits=limits,
+        log=log,
+        redact=redact,
+        on_tools_changed=on_tools_changed,
+        on_log_message=on_log_message,
+        sign_ins=sign_ins,
+        is_central=is_central(server, hub_service),
+        is_shared=is_shared,
+    )
     async with AsyncExitStack() as stack:
-        session = await _connect(
-            server, stack, limits, log, redact, on_tools_changed, on_log_message, sign_ins, hub_service, is_shared
-        )
+        session = await connector.connect(stack)
         watched = asyncio.Event()
         watch = asyncio.create_task(session.watch(watched))
         try:
@@ -81,55 +90,93 @@ async def open_session(
             await asyncio.wait([watch])
 
 
-async def _connect(
-    server: StdioServer | HttpServer,
-    stack: AsyncExitStack,
-    limits: ServerLimits,
-    log: LogRing,
-    redact: Redactor,
-    on_tools_changed: Callable[[], None],
-    on_log_message: Callable[[LogMessage], None],
-    sign_ins: SignInStore | None,
-    hub_service: str,
-    is_shared: bool,
-) -> Session:
-    modes = _modes(server)
-    for mode in modes:
-        calls = RunningCalls(is_shared=is_shared)
-        wire = Wire(log.add, partial(_pass_on, redact=redact, listeners=(on_log_message, calls.logged)), calls.give_up)
-        transport = _transport(server, wire, limits, log, redact, sign_ins)
-        client = mcp.Client(
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Connector:
+    """Connects to a server, with what `open_session` was given."""
+
+    server: StdioServer | HttpServer
+    limits: ServerLimits
+    log: LogRing
+    redact: Redactor
+    on_tools_changed: Callable[[], None]
+    on_log_message: Callable[[LogMessage], None]
+    sign_ins: SignInStore | None
+    is_central: bool
+    is_shared: bool
+
+    async def connect(self, stack: AsyncExitStack) -> Session:
+        """Return a session that the stack closes, in the server's protocol era, or in the first of two that works."""
+        modes = _modes(self.server)
+        for mode in modes:
+            calls = RunningCalls(is_shared=self.is_shared)
+            listeners = (self.on_log_message, calls.logged)
+            wire = Wire(self.log.add, partial(_pass_on, redact=self.redact, listeners=listeners), calls.give_up)
+            transport = self._transport(wire)
+            client = self._client(mode, transport, wire, calls)
+            try:
+                await stack.enter_async_context(client)
+            except Exception as error:  # noqa: BLE001
+                # boundary: the SDK raises its own, the transport's and anyio's errors here, alone or in groups
+                if mode != modes[-1] and _ended_at_probe(transport, wire):
+                    self.log.begin(
+                        again="the server ended at its first request, `server/discover`: it was started again "
+                        "with the older protocol"
+                    )
+                    continue
+                raise self._start_error(transport, error) from None
+            return Session(
+                client,
+                transport,
+                wire=wire,
+                calls=calls,
+                name=self.server.name,
+                log=self.log,
+                redact=self.redact,
+                is_central=self.is_central,
+            )
+        raise AssertionError("the last mode returns or raises")
+
+    def _client(
+        self, mode: str, transport: StdioTransport | HttpTransport, wire: Wire, calls: RunningCalls
+    ) -> mcp.Client:
+        return mcp.Client(
             transport,
             mode=mode,
             cache=None,
-            read_timeout_seconds=limits.start_timeout + 5,  # for requests without one: reading a changed list
+            read_timeout_seconds=self.limits.start_timeout + 5,  # for requests without one: reading a changed list
             client_info=mcp_types.Implementation(name="jupyter-agentbox", version=_VERSION),
             log_level="info",  # in 2026-07-28 a server logs only to clients that ask for it
-            message_handler=_message_handler(wire, on_tools_changed),
-            elicitation_callback=elicitation(calls, log.add, is_central=is_central(server, hub_service)),
+            message_handler=_message_handler(wire, self.on_tools_changed),
+            elicitation_callback=elicitation(calls, self.log.add, is_central=self.is_central),
         )
-        try:
-            await stack.enter_async_context(client)
-        except Exception as error:  # noqa: BLE001
-            # boundary: the SDK raises its own, the transport's and anyio's errors here, alone or in groups
-            if mode != modes[-1] and _ended_at_probe(transport, wire):
-                log.begin(
-                    again="the server ended at its first request, `server/discover`: it was started again "
-                    "with the older protocol"
-                )
-                continue
-            raise _start_error(server, transport, error, limits, redact) from None
-        return Session(
-            client,
-            transport,
-            wire=wire,
-            calls=calls,
-            name=server.name,
-            log=log,
-            redact=redact,
-            is_central=is_central(server, hub_service),
+
+    def _transport(self, wire: Wire) -> StdioTransport | HttpTransport:
+        server = self.server
+        if isinstance(server, HttpServer):
+            auth: SignedIn | HelperHeaders | None = None
+            if server.headers_helper:
+                auth = HelperHeaders(server, limits=self.limits, on_secrets=self.redact.learn, log=self.log)
+            elif self.sign_ins is not None and self.sign_ins.is_for(server.name):
+                auth = SignedIn(server, self.sign_ins, on_secret=self.redact.learn)
+            return HttpTransport(server, wire=wire, message_cap=self.limits.message_cap, auth=auth)
+        command = Command(
+            argv=(program(server), *server.args),
+            env=process_environment(os.environ, server.env),
+            cwd=server.cwd or self.limits.default_cwd(),
+            memory=self.limits.memory,
         )
-    raise AssertionError("the last mode returns or raises")
+        return StdioTransport(command, wire=wire, message_cap=self.limits.message_cap)
+
+    def _start_error(self, transport: StdioTransport | HttpTransport, error: Exception) -> ToolServerError:
+        while isinstance(error, ExceptionGroup):
+            error = error.exceptions[0]
+        message = str(error) if isinstance(error, ToolServerError) else text_of(error)
+        if isinstance(transport, StdioTransport) and isinstance(error, MCPError) and error.code == CONNECTION_CLOSED:
+            message = describe_exit(transport)
+        text = f"`{self.server.name}` did not start: {self.redact(message)}"
+        if isinstance(transport, HttpTransport) and transport.wants_sign_in:
+            return transport.refusal(text)
+        return ToolServerError(f"{text}{_elsewhere(self.server, self.limits)}")
 
 
 def _pass_on(message: LogMessage, *, redact: Redactor, listeners: tuple[Callable[[LogMessage], None], ...]) -> None:
@@ -164,30 +211,6 @@ def _ended_at_probe(transport: StdioTransport | HttpTransport, wire: Wire) -> bo
     return wire.closed.is_set() and transport.process.returncode not in (CANNOT_EXECUTE, NOT_FOUND)
 
 
-def _transport(
-    server: StdioServer | HttpServer,
-    wire: Wire,
-    limits: ServerLimits,
-    log: LogRing,
-    redact: Redactor,
-    sign_ins: SignInStore | None,
-) -> StdioTransport | HttpTransport:
-    if isinstance(server, HttpServer):
-        auth: SignedIn | HelperHeaders | None = None
-        if server.headers_helper:
-            auth = HelperHeaders(server, limits=limits, on_secrets=redact.learn, log=log)
-        elif sign_ins is not None and sign_ins.is_for(server.name):
-            auth = SignedIn(server, sign_ins, on_secret=redact.learn)
-        return HttpTransport(server, wire=wire, message_cap=limits.message_cap, auth=auth)
-    command = Command(
-        argv=(program(server), *server.args),
-        env=process_environment(os.environ, server.env),
-        cwd=server.cwd or limits.default_cwd(),
-        memory=limits.memory,
-    )
-    return StdioTransport(command, wire=wire, message_cap=limits.message_cap)
-
-
 def program(server: StdioServer) -> str:
     """Return the program to run: this Python for a bare ``python``, as in Jupyter's kernelspecs.
 
@@ -197,24 +220,6 @@ def program(server: StdioServer) -> str:
     major, minor = sys.version_info[:2]
     is_ours = server.command in ("python", f"python{major}", f"python{major}.{minor}") and "PATH" not in server.env
     return sys.executable if is_ours and sys.executable else server.command
-
-
-def _start_error(
-    server: StdioServer | HttpServer,
-    transport: StdioTransport | HttpTransport,
-    error: Exception,
-    limits: ServerLimits,
-    redact: Redactor,
-) -> ToolServerError:
-    while isinstance(error, ExceptionGroup):
-        error = error.exceptions[0]
-    message = str(error) if isinstance(error, ToolServerError) else text_of(error)
-    if isinstance(transport, StdioTransport) and isinstance(error, MCPError) and error.code == CONNECTION_CLOSED:
-        message = describe_exit(transport)
-    message = redact(message)
-    if isinstance(transport, HttpTransport) and transport.wants_sign_in:
-        return transport.refusal(f"`{server.name}` did not start: {message}")
-    return ToolServerError(f"`{server.name}` did not start: {message}{_elsewhere(server, limits)}")
 
 
 def _elsewhere(server: StdioServer | HttpServer, limits: ServerLimits) -> str:
