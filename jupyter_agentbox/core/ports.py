@@ -216,7 +216,9 @@ class ApprovalPage:
 
 
 class ApprovalStore(Protocol):
-    """Storage of approval requests. Written data survives this process; a decision also survives a power failure.
+    """Storage of approval requests.
+
+    Written data survives this process; a person's decision also survives a power failure.
 
     Every method raises `StorageError` if the store cannot be read or written.
     """

@@ -49,6 +49,11 @@ class Via(str, Enum):
     UNKNOWN = "unknown"
     """Unknown: an earlier release received the answer, or the identity provider does not say."""
 
+    @property
+    def is_program(self) -> bool:
+        """Whether a program or a model decided, as a rule does, and not a person."""
+        return self in (Via.PROGRAM, Via.MODEL, Via.NOBODY)
+
 
 class ReviewerKind(str, Enum):
     """The kind of a reviewer. JupyterHub distinguishes users and services."""

@@ -144,7 +144,7 @@ class LocalBackend:
         *,
         is_anybody_there: bool = True,
     ) -> None:
-        """Decide a request; on return, the decision is on disk."""
+        """Decide a request; on return, the decision is stored."""
         if self._services is None:
             raise StorageError("the executor was stopped")
         reviewer = self._settings.reviewer

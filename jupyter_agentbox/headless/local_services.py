@@ -118,7 +118,7 @@ class LocalServices:
     async def decide(
         self, request: StoredRequest, answer: Answer, reason: str, arguments: Mapping[str, Any] | None, by: Any
     ) -> None:
-        """Decide a request; on return, the decision is on disk."""
+        """Decide a request; on return, the decision is stored."""
         verdict = Verdict(answer=answer, digest=request.call.digest, reason=reason, arguments=arguments)
         await self.box.decisions.decide(request.id, verdict, reviewer=by)
 

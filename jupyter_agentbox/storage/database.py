@@ -36,6 +36,13 @@ _UNSYNCED: Final = "NORMAL"
 #: Size to which the write-ahead log shrinks after a large transaction, in bytes.
 _LOG_SIZE: Final = 16_000_000
 
+#: Size to which the log grows until SQLite copies it into the database and begins at its start again, in bytes.
+_LOG_IN_USE: Final = 1_000 * (4_096 + 24)
+#: Free space of a disk, in bytes, below which the log is left as it is.
+_ROOM: Final = 20 * _LOG_IN_USE
+#: How many pages SQLite keeps in memory while the log is made that large: what does not fit goes into the log.
+_FEW_PAGES: Final = 10
+
 #: WAL errors on file systems without shared memory or locks.
 _WAL_REFUSALS: Final = (sqlite3.SQLITE_PROTOCOL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN)
 
@@ -206,6 +213,23 @@ class Database:
         finally:
             os.close(log_file)
 
+    def reserve_log(self) -> None:
+        """Give the write-ahead log the size that it will have, because the sync of a file that grows is slow.
+
+        A large row is written and withdrawn, which leaves the file as long as it was. If that is impossible, or the
+        disk is almost full, the log grows with each commit.
+        """
+        if self.path is None or not self._synchronous or self._connection is None:
+            return
+        driver: Any = self._connection.connection.driver_connection
+        try:
+            disk = os.statvfs(self.path)
+            has_room = disk.f_bavail * disk.f_frsize > _ROOM
+            if has_room and Path(f"{self.path}-wal").stat().st_size < _LOG_IN_USE:
+                _spill(driver, _LOG_IN_USE)
+        except Exception as error:  # noqa: BLE001 - whatever it is, everything works without
+            log.debug("%s: its log was not enlarged: %s", self, error)
+
     def close(self) -> None:
         """Close the connection; the next transaction reopens it."""
         connection, self._connection = self._connection, None
@@ -372,6 +396,23 @@ class Database:
         code = getattr(cause, "sqlite_errorcode", None)
         text = _CAUSES.get(code & 0xFF) if isinstance(code, int) else None
         return StorageError(f"{self} {text} ({cause})" if text else f"{self} cannot be used: {cause}")
+
+
+def _spill(driver: sqlite3.Connection, size: int) -> None:
+    """Write some bytes into the write-ahead log, in a transaction that is rolled back."""
+    present = {name: driver.execute(f"PRAGMA {name}").fetchone()[0] for name in ("busy_timeout", "cache_size")}
+    driver.execute("PRAGMA busy_timeout=0")  # whoever writes at this moment makes the log grow, too
+    try:
+        driver.execute(f"PRAGMA cache_size={_FEW_PAGES}")
+        driver.execute("BEGIN IMMEDIATE")
+        try:
+            driver.execute("CREATE TABLE agentbox_log_space (space BLOB)")
+            driver.execute("INSERT INTO agentbox_log_space VALUES (zeroblob(?))", (size,))
+        finally:
+            driver.execute("ROLLBACK")
+    finally:
+        for name, value in present.items():
+            driver.execute(f"PRAGMA {name}={value}")
 
 
 def is_remote(url: str) -> bool:

@@ -48,6 +48,8 @@ T = TypeVar("T")
 SYNC_DELAY: Final = 0.05
 #: Seconds that a patient job waits for others.
 PATIENCE: Final = 0.005
+#: Commits after which the write-ahead log gets the size that it will have.
+MANY_COMMITS: Final = 10
 #: Seconds without use after which the connection to a database server is closed.
 IDLE: Final = 60.0
 
@@ -101,6 +103,8 @@ class GroupCommitter:
         self._sync_at: float | None = None
         self._beat_at = 0.0
         self._used_at = -inf
+        self._commits = 0
+        self._has_reserved = False
         self._at_work: list[_Ticket] = []
         self._queue: SimpleQueue[list[_Ticket] | None] = SimpleQueue()
         self._gathered: dict[asyncio.AbstractEventLoop, _Gathered] = {}
@@ -229,6 +233,7 @@ class GroupCommitter:
                     if batch:
                         _deliver(self._together(batch, write=write))
                 self._at_work = []
+                self._reserve_if_due()
                 if not all(ticket.brief for ticket in tickets):
                     self._used_at = time.monotonic()
                 self._sync_if_due()
@@ -269,6 +274,12 @@ class GroupCommitter:
         if idle_at is not None and time.monotonic() >= idle_at:
             self._database.close()
 
+    def _reserve_if_due(self) -> None:
+        """Enlarge the log of a process that writes often, while nobody waits."""
+        if self._commits >= MANY_COMMITS and not self._has_reserved:
+            self._has_reserved = True
+            self._database.reserve_log()
+
     def _sync_if_due(self) -> None:
         if self._sync_at is not None and time.monotonic() >= self._sync_at:
             self._sync()
@@ -298,6 +309,7 @@ class GroupCommitter:
         return list(zip(batch, results, strict=True))
 
     def _wrote(self, *, durable: bool) -> None:
+        self._commits += 1
         if durable:
             self._sync_at = None  # with it, all that was written before
         elif self._sync_at is None:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import sqlite3
 import stat
 import subprocess
 import sys
 import threading
+import time
 import traceback
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -19,6 +22,7 @@ from sqlalchemy import Engine, event
 
 from jupyter_agentbox.core.approvals import Outcome, OutcomeState, Status
 from jupyter_agentbox.core.ports import ApprovalQuery
+from jupyter_agentbox.core.reviewers import Reviewer, Via
 from jupyter_agentbox.exceptions import StorageError, UnknownApprovalError
 from jupyter_agentbox.storage import group_commit as committer
 from jupyter_agentbox.storage.approvals import SqlApprovalStore, sqlite_url
@@ -34,6 +38,11 @@ def a_store(path: Path, *, journal_mode: JournalMode = "wal", busy_timeout: floa
     return SqlApprovalStore(
         sqlite_url(str(path)), clock=FakeClock(), journal_mode=journal_mode, busy_timeout=busy_timeout
     )
+
+
+def a_database(path: Path, *, busy_timeout: float = 0.05) -> Database:
+    url = sqlite_url(str(path))
+    return Database(url, journal_mode="wal", busy_timeout=busy_timeout, on_connect=lambda _connection: None)
 
 
 @pytest.fixture
@@ -87,13 +96,17 @@ async def test_a_file_that_others_could_read_is_closed_to_them(path: Path) -> No
 @pytest.mark.parametrize(
     ("mode", "levels"),
     [
-        ("wal", {"open": "FULL", "request": "NORMAL", "decision": "FULL", "outcome": "NORMAL"}),
-        ("delete", {"open": "EXTRA", "request": "EXTRA", "decision": "EXTRA", "outcome": "EXTRA"}),
+        ("wal", {"open": "FULL", "request": "NORMAL", "vote": "FULL", "decision": "FULL", "outcome": "NORMAL"}),
+        ("delete", {"open": "EXTRA", "request": "EXTRA", "vote": "EXTRA", "decision": "EXTRA", "outcome": "EXTRA"}),
     ],
 )
-async def test_a_decision_is_synced_to_the_disk_before_it_counts(
-    path: Path, mode: JournalMode, levels: dict[str, str]
+@pytest.mark.parametrize("via", [Via.BROWSER, Via.TERMINAL, Via.MCP_CLIENT, Via.PROGRAM])
+async def test_a_persons_decision_is_synced_to_the_disk_before_it_counts(
+    path: Path, mode: JournalMode, levels: dict[str, str], via: Via
 ) -> None:
+    if mode == "wal" and via is Via.PROGRAM:  # what it decides is like what a rule does
+        levels = {**levels, "vote": "NORMAL", "decision": "NORMAL"}
+    reviewer = Reviewer(name="ada", via=via)
     settings: dict[str, str] = {}
     seen: dict[str, tuple[str, str]] = {}
     step = "open"
@@ -114,8 +127,12 @@ async def test_a_decision_is_synced_to_the_disk_before_it_counts(
             request = a_request()
             step = "request"
             await store.add(request)
+            step = "vote"
+            request = request.endorse(a_decision(request, reviewer=replace(reviewer, name="bob")))
+            await store.replace_if(request, status=Status.PENDING, outcome=None)
             step = "decision"
-            decided = request.decide(a_decision(request)).with_outcome(Outcome(state=OutcomeState.RUNNING))
+            decision = a_decision(request, reviewer=reviewer)
+            decided = request.decide(decision).with_outcome(Outcome(state=OutcomeState.RUNNING))
             await store.replace_if(decided, status=Status.PENDING, outcome=None)
             step = "outcome"
             ended = decided.with_outcome(Outcome(state=OutcomeState.SUCCEEDED))
@@ -416,3 +433,35 @@ async def test_who_reads_the_store_beside_a_server_does_not_take_its_log_away(pa
         await store.add(a_request("r2"))
         assert await seen_by_another() == "[('r1',), ('r2',)]\n"
         await log.aclose()
+
+
+async def test_an_enlarged_log_leaves_the_data_as_it_was(path: Path) -> None:
+    with closing(a_database(path)) as database:
+        with database.transaction(write=True) as connection:
+            connection.exec_driver_sql("CREATE TABLE mine (number INTEGER)")
+        database.reserve_log()
+        with database.transaction(write=True) as connection:
+            connection.exec_driver_sql("INSERT INTO mine VALUES (1)")
+        assert path.with_name("approvals.db-wal").stat().st_size > 4_000_000
+        # What another process finds after a crash: the log as it is on disk, which ends at the last commit.
+        for name in ("approvals.db", "approvals.db-wal"):
+            shutil.copy(path.with_name(name), path.with_name(f"copy-{name}"))
+
+    with closing(sqlite3.connect(path.with_name("copy-approvals.db"))) as copy:
+        assert copy.execute("SELECT * FROM mine").fetchall() == [(1,)]
+        assert copy.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+        assert copy.execute("SELECT name FROM sqlite_master WHERE name LIKE '%log_space%'").fetchall() == []
+    assert path.stat().st_size < 1_000_000
+
+
+async def test_nobody_waits_for_another_writer_to_enlarge_the_log(path: Path) -> None:
+    with closing(a_database(path, busy_timeout=TIMEOUT)) as database:
+        with database.transaction(write=True):
+            pass
+        with closing(sqlite3.connect(path)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            began = time.monotonic()
+            database.reserve_log()
+            assert time.monotonic() - began < TIMEOUT / 2
+        with database.transaction(write=False) as connection:
+            assert connection.exec_driver_sql("PRAGMA busy_timeout").scalar_one() == TIMEOUT * 1000

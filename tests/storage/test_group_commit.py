@@ -193,3 +193,26 @@ async def test_an_interval_that_fails_with_anything_does_not_end_the_thread(tmp_
     async with asyncio.timeout(TIMEOUT):
         assert [await committer.run(lambda _connection, n=n: n, write=True) for n in range(3)] == [0, 1, 2]
         await committer.aclose()
+
+
+async def test_a_process_that_writes_often_enlarges_the_log_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Without it, each sync of a decision also has to store the new size of the file.
+    log_file = tmp_path / "x.db-wal"
+    enlarged: list[int] = []
+    reserve = Database.reserve_log
+    monkeypatch.setattr(Database, "reserve_log", lambda self: (reserve(self), enlarged.append(1)))
+    committer = a_committer(tmp_path)
+
+    for _ in range(group_commit.MANY_COMMITS - 1):
+        await committer.run(ignore, write=True)
+    await committer.run(ignore, write=False)
+    assert (enlarged, log_file.stat().st_size < 1_000_000) == ([], True)
+    for _ in range(group_commit.MANY_COMMITS):
+        await committer.run(ignore, write=True)
+    size = log_file.stat().st_size
+    await committer.aclose()
+
+    assert enlarged == [1]
+    assert 4_000_000 < size < 5_000_000

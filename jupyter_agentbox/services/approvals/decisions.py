@@ -72,7 +72,7 @@ class DecisionManager:
         self.decide_with = decide_with
 
     async def decide(self, request_id: str, verdict: Verdict, *, reviewer: Reviewer) -> ApprovalRequest:
-        """Apply a person's decision; on return, it is on disk.
+        """Apply a decision; on return, a person's is on disk.
 
         Unless its caller starts it, an approved call is stored as running, because it starts at once.
 
