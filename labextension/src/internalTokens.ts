@@ -80,10 +80,7 @@ export interface IApprovalModel {
   readonly connection: Connection;
   /** The pending requests, oldest first: in the order in which the calls were made. */
   readonly pending: readonly IApproval[];
-  /**
-   * The calls that wait for approvers at the Hub service, oldest first: only those that this page tracks, which are
-   * those with a card on it.
-   */
+  /** The calls of this server that wait for approvers at the Hub service, oldest first. */
   readonly atHub: readonly IApproval[];
   /** The present knowledge about a request. */
   get(id: string): IKnownApproval;

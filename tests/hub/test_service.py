@@ -302,6 +302,25 @@ def test_an_approver_sees_it_in_their_own_jupyterlab_and_decides_on_the_page_tha
 
 
 @pytest.mark.browser
+def test_a_call_without_an_open_notebook_is_counted_while_it_waits_at_the_hub(
+    demo: DemoHub, kernel: BlockingKernelClient, page: Page
+) -> None:
+    person = log_in(page, demo.password, "ada", f"{demo.url}user/ada/")
+    expect(person.status).to_have_text("")
+    running = kernel.execute("from jupyter_agentbox import tools; print(tools.shop.delete_order(order_id=1213))")
+    expect(person.status).to_have_text("1 at the Hub", timeout=ASKS)
+    person.status.click()
+    line = page.get_by_text("1 call is waiting for approval at the Hub.")
+    expect(line).to_be_visible()
+    (request,) = demo.pending("bob")
+
+    assert Browser(demo, "bob").decide(request)[0] == 200
+    assert "1213" in result_of(kernel, running)
+    expect(line).to_be_hidden()
+    expect(person.status).to_have_text("")
+
+
+@pytest.mark.browser
 def test_who_asks_sees_under_the_cell_who_is_asked_and_then_who_allowed_it(demo: DemoHub, page: Page) -> None:
     source = "from jupyter_agentbox import tools\nprint(tools.shop.delete_order(order_id=1212))"
     person = run_in_lab(demo, page, "ada", "ask.ipynb", source)

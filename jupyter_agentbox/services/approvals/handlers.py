@@ -143,7 +143,8 @@ class ApprovalsHandler(ApprovalsAPIHandler):
         except ValueError as error:
             raise self.bad_query(str(error)) from None
         if is_summary:
-            self.finish_json({"approvals": [summary_to_json(one) for one in page.approvals], "next": page.next})
+            summaries: list[JsonValue] = [summary_to_json(one) for one in page.approvals]
+            self.finish_json({"approvals": summaries, "next": page.next, **self._at_hub()})
             return
         activity = {request.id: self.services.running_calls.activity_of(request.id) for request in page.approvals}
         saves = self.services.saves_arguments
@@ -157,6 +158,11 @@ class ApprovalsHandler(ApprovalsAPIHandler):
 
         # In a thread: serialising a page of requests would block the loop.
         self.finish_text(await asyncio.to_thread(to_text))
+
+    def _at_hub(self) -> JsonObject:
+        """Return the running calls that wait at the Hub, with the first page only: pages poll it anyway."""
+        ids: list[JsonValue] = [*self.services.running_calls.at_hub()]
+        return {} if self.get_query_argument("cursor", "") else {"at_hub": ids}
 
     def _is_summary(self) -> bool:
         value = self.get_query_argument("summary", "false")

@@ -52,6 +52,13 @@ class OpenRequest:
     activity: Activity | None = None
     is_kept: bool = False
 
+    @property
+    def waits_at_hub(self) -> bool:
+        """Whether the call is running, and its server, the Hub service, still asks people."""
+        review = None if self.activity is None else self.activity.review
+        is_running = self.request.outcome_state is OutcomeState.RUNNING
+        return is_running and review is not None and review.status == Status.PENDING.value
+
 
 class OpenRequests:
     """Holds this process's pending and running requests, so that waiting needs no queries.

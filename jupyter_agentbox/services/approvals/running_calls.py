@@ -46,6 +46,10 @@ class RunningCalls:
         found = self._requests.find(request_id)
         return None if found is None else found.activity
 
+    def at_hub(self) -> tuple[str, ...]:
+        """Return the ids of the running calls that wait for people whom their server asks, oldest first."""
+        return tuple(one.request.id for one in self._requests if one.waits_at_hub)
+
     def _set_activity(self, request_id: str, change: Callable[[Activity], Activity]) -> None:
         found = self._requests.find(request_id)
         if found is not None:

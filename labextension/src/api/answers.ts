@@ -19,6 +19,12 @@ export function toList(page: JsonValue): {
   };
 }
 
+/** The ids of the running calls that wait at the Hub, which come with a page of summaries. */
+export function toIdsAtHub(page: JsonValue): string[] {
+  const ids = isObject(page) ? page['at_hub'] : null;
+  return Array.isArray(ids) ? ids.filter(id => typeof id === 'string') : [];
+}
+
 /** The value as from `JSON.parse`, for fields whose digits are not shown. */
 export function plain<T>(value: JsonValue): T {
   return JSON.parse(stringify(value)) as T;

@@ -4,7 +4,7 @@
 import { URLExt } from '@jupyterlab/coreutils';
 import type { ServerConnection } from '@jupyterlab/services';
 
-import { plain, toApproval, toList, toPolicy } from './answers';
+import { plain, toApproval, toIdsAtHub, toList, toPolicy } from './answers';
 import { RestConnection, valueOf } from './connection';
 import { isObject, stringify } from './json';
 import type { IJsonObject, JsonValue } from './json';
@@ -182,9 +182,11 @@ export class AgentBoxClient implements IAgentBoxClient {
     if (known && tag !== null && response.status === 304) {
       return known;
     }
-    const { items, next } = toList(await valueOf(response));
+    const page = await valueOf(response);
+    const { items, next } = toList(page);
     const summaries = items.map(plain<IRequestSummary>);
-    return { summaries, next, tag: response.headers.get('ETag') };
+    const atHub = toIdsAtHub(page);
+    return { summaries, next, atHub, tag: response.headers.get('ETag') };
   }
 
   private async _list(

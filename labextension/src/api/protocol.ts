@@ -339,6 +339,8 @@ export interface IRequestSummary {
 export interface ISummaryPage {
   summaries: readonly IRequestSummary[];
   next: string | null;
+  /** With the first page: the running calls that wait at the Hub, oldest first; not sent by older servers. */
+  atHub?: readonly string[];
   /** The page's `ETag`, if the server sent one. */
   tag?: string | null;
 }

@@ -14,6 +14,7 @@ import type {
   IRequestSummary,
   ISummaryPage
 } from '../api/protocol';
+import { waitsAtHub } from '../api/protocol';
 import { KnownApprovals } from './knownApprovals';
 import { isAsKnown, lapsed } from './summaries';
 import type {
@@ -52,6 +53,12 @@ const HINT_INTERVAL = 100;
 
 /** The number of decisions that the server accepts at once. */
 const MAX_DECISIONS = 500;
+
+/** What the server lists as waiting. */
+interface IWaiting {
+  waiting: IRequestSummary[];
+  atHub: ReadonlySet<string>;
+}
 
 /** See `IApprovalModel`. */
 export class ApprovalModel implements IApprovalModel, IDisposable {
@@ -99,9 +106,9 @@ export class ApprovalModel implements IApprovalModel, IDisposable {
     return this._known.atHub;
   }
 
-  /** Whether any request may still change. */
+  /** Whether any request may still change that is shown: of calls at the Hub without a card, only their number is. */
   get isBusy(): boolean {
-    return this._known.open.length > 0;
+    return this._known.open.some(each => !this._isOnlyCounted(each));
   }
 
   dispose(): void {
@@ -240,8 +247,9 @@ export class ApprovalModel implements IApprovalModel, IDisposable {
   private async _refreshOnce(): Promise<void> {
     const before = this._known.open;
     let waiting: IRequestSummary[];
+    let atHub: ReadonlySet<string>;
     try {
-      waiting = await this._known.ask(() => this._listWaiting());
+      ({ waiting, atHub } = await this._known.ask(() => this._listWaiting()));
       this._setConnection('connected');
     } catch (error) {
       this._setConnection(connectionAfter(error));
@@ -249,12 +257,15 @@ export class ApprovalModel implements IApprovalModel, IDisposable {
     }
     // What was open and is not pending any more became something else: ask what.
     const pending = new Set(waiting.map(({ id }) => id));
-    await this._fetchListed(
-      waiting
+    await this._fetchListed([
+      ...waiting
         .filter(each => !isAsKnown(each, this._known.find(each.id)))
-        .map(({ id }) => id)
-    );
-    const others = before.map(({ id }) => id).filter(id => !pending.has(id));
+        .map(({ id }) => id),
+      ...[...atHub].filter(id => !this._known.find(id))
+    ]);
+    const isStill = (each: IApproval): boolean =>
+      pending.has(each.id) || (atHub.has(each.id) && this._isOnlyCounted(each));
+    const others = before.filter(each => !isStill(each)).map(({ id }) => id);
     const retries = this._known.unreachable;
     const left = await this._fetchLapsed(others);
     await this._fetchAll([...left, ...retries]);
@@ -288,7 +299,13 @@ export class ApprovalModel implements IApprovalModel, IDisposable {
     return [...left];
   }
 
-  private async _listWaiting(): Promise<IRequestSummary[]> {
+  /** Whether a call waits at the Hub and has no card on this page. */
+  private _isOnlyCounted(approval: IApproval): boolean {
+    return waitsAtHub(approval) && !this._known.isTracked(approval.id);
+  }
+
+  /** The requests that wait here, and the ids of the calls that wait at the Hub. */
+  private async _listWaiting(): Promise<IWaiting> {
     const pages = new Map<string | null, ISummaryPage>();
     let cursor: string | null = null;
     do {
@@ -302,7 +319,10 @@ export class ApprovalModel implements IApprovalModel, IDisposable {
       cursor = page.next;
     } while (cursor);
     this._listed = pages;
-    return [...pages.values()].flatMap(({ summaries }) => summaries);
+    return {
+      waiting: [...pages.values()].flatMap(({ summaries }) => summaries),
+      atHub: new Set(pages.get(null)?.atHub)
+    };
   }
 
   /** Follow the hints, and then those that arrive meanwhile: the throttler ignores calls while one is in progress. */

@@ -191,20 +191,18 @@ export class KnownApprovals implements IDisposable {
   }
 
   /**
-   * Forget what is neither pending nor tracked; not during a fetch, whose response may be older than what is known.
+   * Forget what neither waits, here or at the Hub, nor is tracked; not during a fetch, whose response may be older than
+   * what is known.
    */
   private _forget(): void {
     if (this._unanswered > 0) {
       return;
     }
     for (const [id, { approval }] of this._known) {
-      if (approval.status !== 'pending' && !this._tracked.has(id)) {
+      const waits = approval.status === 'pending' || waitsAtHub(approval);
+      if (!waits && !this._tracked.has(id)) {
         this._known.delete(id);
       }
-    }
-    if (this._atHub?.some(({ id }) => !this._known.has(id))) {
-      this._atHub = null;
-      this._listener.changed(null);
     }
   }
 

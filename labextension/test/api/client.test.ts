@@ -102,10 +102,12 @@ test('lists the requests that are asked for', async () => {
 
 test('lists which requests there are and how they stand', async () => {
   const one = summaryOf(approval());
-  server.answer(200, JSON.stringify({ approvals: [one], next: null }));
+  const page = { approvals: [one], next: null, at_hub: ['a2', 3] };
+  server.answer(200, JSON.stringify(page));
   expect(await client.listSummaries({ status: ['pending'] })).toEqual({
     summaries: [one],
     next: null,
+    atHub: ['a2'],
     tag: null
   });
   expect(server.asked).toEqual([
@@ -127,7 +129,7 @@ test('a page of summaries that is as it was is not sent again', async () => {
     '"t2"'
   );
   const after = await client.listSummaries({}, page);
-  expect(after).toEqual({ summaries: [], next: null, tag: '"t2"' });
+  expect(after).toEqual({ summaries: [], next: null, atHub: [], tag: '"t2"' });
   expect(server.tags).toEqual([null, '"t1"', '"t1"']);
 });
 

@@ -42,13 +42,17 @@ class Server implements ApprovalSource {
     this.summaries += 1;
     const { approvals, next } = this.find(query);
     const summaries = approvals.map(summaryOf);
-    const tag = JSON.stringify([summaries, next]);
+    const atHub = query.cursor ? undefined : this.atHub;
+    const tag = JSON.stringify([summaries, next, atHub]);
     if (known?.tag === tag) {
       this.unchanged.push(query.cursor ?? '');
       return known;
     }
-    return { summaries, next, tag };
+    return { summaries, next, atHub, tag };
   }
+
+  /** The ids of the running calls that wait at the Hub. */
+  atHub: readonly string[] = [];
 
   /** Where the pages of summaries began that were as the model knew them. */
   readonly unchanged: string[] = [];
@@ -577,29 +581,68 @@ function approvals(count: number): IApproval[] {
   );
 }
 
-test('calls that wait at the Hub are known while they are tracked, and a change tells when they no longer are', () => {
-  const model = new ApprovalModel(new Server());
-  const tracking = [model.track('a1'), model.track('a2')];
-  model.remember([
-    approvalAtHub({ id: 'a1' }),
-    approvalAtHub({ id: 'a2' }),
-    approvalAtHub({ id: 'elsewhere' })
-  ]);
-  expect(model.atHub.map(({ id }) => id)).toEqual(['a1', 'a2']);
-  const { outcome } = approvalAtHub();
-  const review = outcome?.review && { ...outcome.review, status: 'approved' };
-  model.remember([
-    approvalAtHub({
-      id: 'a1',
-      outcome: { ...outcome, review } as IApproval['outcome']
-    })
-  ]);
-  expect(model.atHub.map(({ id }) => id)).toEqual(['a2']);
+test('calls that wait at the Hub are counted with and without a card, until they have been answered there', async () => {
+  const server = new Server();
+  const model = new ApprovalModel(server);
+  model.track('a1');
+  model.remember([approvalAtHub({ id: 'a1' })]);
+  server.put(approvalAtHub({ id: 'a1' }), approvalAtHub({ id: 'elsewhere' }));
+  server.atHub = ['a1', 'elsewhere'];
+  await model.refresh();
+  expect(idsAtHub(model)).toEqual(['a1', 'elsewhere']);
+  server.put(answeredAtHub('elsewhere'));
+  model.hint('elsewhere', 'approved');
+  await change(model);
+  expect(idsAtHub(model)).toEqual(['a1']);
+  await model.refresh();
+  expect(model.get('elsewhere').approval).toBeNull();
+});
+
+test('a call without a card that waits at the Hub is fetched once, and again when the list lacks it', async () => {
+  const server = new Server(approvalAtHub({ id: 'a1' }));
+  const model = new ApprovalModel(server);
+  server.atHub = ['a1'];
+  await model.refresh();
+  await model.refresh();
+  expect([server.summaries, server.lists, server.gets]).toEqual([2, 1, 0]);
+  expect(model.isBusy).toBe(false);
+  server.put(answeredAtHub('a1'));
+  server.atHub = [];
   const changes = jest.fn();
   model.changed.connect(changes);
-  tracking.forEach(each => {
-    each.dispose();
-  });
-  expect(model.atHub).toEqual([]);
+  await model.refresh();
+  expect(idsAtHub(model)).toEqual([]);
   expect(changes).toHaveBeenCalled();
 });
+
+test('a call with a card that waits at the Hub is fetched with each list: how many have approved changes', async () => {
+  const server = new Server(approvalAtHub({ id: 'a1' }));
+  const model = new ApprovalModel(server);
+  server.atHub = ['a1'];
+  await model.refresh();
+  model.track('a1');
+  await model.refresh();
+  expect([server.lists, server.gets]).toEqual([1, 1]);
+  expect(model.isBusy).toBe(true);
+});
+
+test('a call that waits at the Hub is still counted when its card is gone', () => {
+  const model = new ApprovalModel(new Server());
+  const tracking = model.track('a1');
+  model.remember([approvalAtHub({ id: 'a1' })]);
+  tracking.dispose();
+  expect(idsAtHub(model)).toEqual(['a1']);
+});
+
+function idsAtHub(model: ApprovalModel): string[] {
+  return model.atHub.map(({ id }) => id);
+}
+
+function answeredAtHub(id: string): IApproval {
+  const { outcome } = approvalAtHub();
+  const review = outcome?.review && { ...outcome.review, status: 'approved' };
+  return approvalAtHub({
+    id,
+    outcome: { ...outcome, review } as IApproval['outcome']
+  });
+}

@@ -10,11 +10,12 @@ from typing import Any
 import pytest
 from tornado.httpclient import HTTPClientError
 
-from jupyter_agentbox.core.approvals import Lapse
+from jupyter_agentbox.core.approvals import Lapse, OutcomeState
 from jupyter_agentbox.core.calls import Origin, ToolCall
+from jupyter_agentbox.core.hub_reviews import HubReview
 from jupyter_agentbox.core.policy import Effect, Evaluation
 from jupyter_agentbox.core.times import json_time
-from jupyter_agentbox.core.tools import ToolDescription
+from jupyter_agentbox.core.tools import Progress, ToolDescription
 from jupyter_agentbox.services.approvals.manager import ApprovalManager
 from jupyter_agentbox.services.handlers import SETTINGS_KEY
 
@@ -143,6 +144,42 @@ async def test_summaries_say_which_requests_there_are_and_how_they_stand(
         | {name: listed["call"][name] for name in ("server", "tool", "digest", "kernel_id", "notebook_path", "cell_id")}
     ]
     assert body["approvals"][0]["id"] == request.id
+
+
+async def test_the_first_page_of_summaries_names_the_running_calls_that_wait_at_the_hub(
+    approvals: ApprovalManager, fetch: Any, jp_serverapp: Any
+) -> None:
+    running_calls = jp_serverapp.web_app.settings[SETTINGS_KEY].running_calls
+    allow = Evaluation(effect=Effect.ALLOW)
+
+    async def at_hub(**params: str) -> Any:
+        _, body = await fetch("approvals", params={"summary": "true", "status": "pending", **params})
+        return body.get("at_hub")
+
+    async def ask_at_hub(kernel: str) -> str:
+        request = await approvals.open(a_call(kernel=kernel), TOOL, allow)
+        tell(request.id, "pending")
+        return request.id
+
+    def tell(id: str, status: str) -> None:
+        review = HubReview(status=status, groups=("keepers",))
+        running_calls.set_progress(id, Progress(progress=0, review=review))
+
+    assert await at_hub() == []
+    await approvals.open(a_call(), TOOL, allow)  # runs, and asks nobody
+    first, second = await ask_at_hub("k2"), await ask_at_hub("k3")
+    assert await at_hub() == [first, second]
+    assert await at_hub(kernel_id="k1") == [first, second]
+    assert await at_hub(cursor=(await first_page(fetch))["next"]) is None
+    tell(first, "approved")
+    assert await at_hub() == [second]
+    await approvals.record(second, OutcomeState.CANCELLED)
+    assert await at_hub() == []
+
+
+async def first_page(fetch: Any) -> Any:
+    _, body = await fetch("approvals", params={"limit": "1"})
+    return body
 
 
 async def test_a_page_that_says_the_same_is_not_sent_again(

@@ -155,25 +155,29 @@ function ConnectionNote(): JSX.Element | null {
   return text ? <p className="jp-AgentBox-error">{text}</p> : null;
 }
 
-/** How many calls wait at the Hub: those with a card on this page, for the page knows of no others. */
+/** How many calls wait at the Hub, and a link to the oldest that has a place to go to. */
 function CallsAtHub(): JSX.Element | null {
   const { model, origins } = useCardContext();
   const trans = useTrans();
-  const [oldest] = model.atHub;
   const count = model.atHub.length;
-  return oldest ? (
+  const oldest = model.atHub.find(
+    one => one.call.notebook_path !== null || origins.isOpen(one)
+  );
+  return count > 0 ? (
     <p role="status" className="jp-AgentBox-atHub">
       {trans._n(
-        '%1 call of your open notebooks is waiting for approval at the Hub.',
-        '%1 calls of your open notebooks are waiting for approval at the Hub.',
+        '%1 call is waiting for approval at the Hub.',
+        '%1 calls are waiting for approval at the Hub.',
         count
       )}{' '}
-      <LinkButton
-        label={trans._n('Show it', 'Show the first', count)}
-        onClick={() => {
-          void origins.reveal(oldest);
-        }}
-      />
+      {oldest ? (
+        <LinkButton
+          label={trans._n('Show it', 'Show the first', count)}
+          onClick={() => {
+            void origins.reveal(oldest);
+          }}
+        />
+      ) : null}
     </p>
   ) : null;
 }

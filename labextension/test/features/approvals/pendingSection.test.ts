@@ -186,25 +186,28 @@ test('if the focused button that rejects all goes, the first card gets the focus
   section.dispose();
 });
 
-test('calls that wait at the Hub are counted, and a link leads to the first', async () => {
+test('calls that wait at the Hub are counted, and a link leads to the first that has a place to go to', async () => {
   const { section, model } = pendingSection();
   Widget.attach(section, document.body);
   await model.refresh();
   await section.rendered();
   expect(section.node.textContent).toContain('No requests are waiting.');
   act(() => {
-    const ids = ['a1', 'a2'];
-    ids.forEach(id => model.track(id));
-    model.remember(ids.map(id => approvalAtHub({ id })));
+    const { call } = approval();
+    const program = { ...call, kernel_id: null, notebook_path: null };
+    model.remember([
+      approvalAtHub({ id: 'a1', call: program }),
+      approvalAtHub({ id: 'a2' })
+    ]);
   });
   expect(section.node.textContent).toContain(
     'No requests are waiting for you here.'
   );
   expect(section.node.textContent).toContain(
-    '2 calls of your open notebooks are waiting for approval at the Hub.'
+    '2 calls are waiting for approval at the Hub.'
   );
   const reveal = jest.spyOn(origins, 'reveal');
   screen.getByRole('button', { name: 'Show the first' }).click();
-  expect(reveal).toHaveBeenCalledWith(model.get('a1').approval);
+  expect(reveal).toHaveBeenCalledWith(model.get('a2').approval);
   section.dispose();
 });
