@@ -122,7 +122,11 @@ function Row({ record }: { record: IAuditRecord }): JSX.Element {
       {isOpen ? (
         <tr role="row" className="jp-AgentBox-historyOpen">
           <td role="cell" colSpan={COLUMNS}>
-            <RequestCard requestId={record.id} hasLink={true} />
+            <RequestCard
+              requestId={record.id}
+              hasLink={true}
+              isCallAbove={true}
+            />
           </td>
         </tr>
       ) : null}

@@ -55,6 +55,8 @@ export interface ICardProps {
   onMakeRule?: (effect: 'allow' | 'deny') => void;
   /** Goes to the same request in the panel, whose buttons no kernel can cover. */
   onOpenInPanel?: (approval: IApproval) => void;
+  /** Whether the line above the card already shows the call. */
+  isCallAbove?: boolean;
   /** Whether the card is in a widget. */
   isInWidget?: boolean;
   /** Moves the focus on from a card that was decided; without it, the focus stays. */
@@ -270,7 +272,7 @@ function Final(props: ICardProps): JSX.Element {
         data-lm-suppress-shortcuts={withoutShortcuts(props)}
       >
         <summary>
-          <Outcome approval={approval} />
+          <Outcome approval={approval} isCallAbove={props.isCallAbove} />
         </summary>
         <LookAlikes found={approval.call.look_alikes} />
         <Origin {...props} />

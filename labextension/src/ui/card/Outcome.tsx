@@ -35,11 +35,14 @@ const DATE: Intl.DateTimeFormatOptions = {
 
 export interface IOutcomeProps {
   approval: IApproval;
+  /** Whether the line above already shows the call. */
+  isCallAbove?: boolean;
 }
 
-export function Outcome({ approval }: IOutcomeProps): JSX.Element {
+export function Outcome(props: IOutcomeProps): JSX.Element {
   const trans = useTrans();
   const nameOf = useNameOf();
+  const { approval, isCallAbove = false } = props;
   const { mood, text } = summarize(approval, nameOf, trans);
   const progress = approval.outcome?.progress;
   const isAtTool =
@@ -60,7 +63,7 @@ export function Outcome({ approval }: IOutcomeProps): JSX.Element {
         </span>{' '}
         <span>{text}</span>
       </span>
-      {isCodeRun(approval.call) ? null : (
+      {isCodeRun(approval.call) || isCallAbove ? null : (
         <code className="jp-AgentBox-outcomeCall">
           {callLine(approval, trans)}
         </code>

@@ -19,6 +19,8 @@ export interface IRequestCardProps {
   fallback?: string;
   /** Whether to offer a link to the cell. */
   hasLink?: boolean;
+  /** Whether the line above the card already shows the call. */
+  isCallAbove?: boolean;
   /** Whether the card is in a widget, whose layout its kernel controls. */
   isInWidget?: boolean;
   /** Whether the card is an output of a cell, whose value may be missing below it. */
@@ -119,6 +121,7 @@ function OneRequest(props: IRequestCardProps): JSX.Element {
               }
             : undefined
         }
+        isCallAbove={props.isCallAbove}
         isInWidget={props.isInWidget}
         onOpenInPanel={
           openInPanel

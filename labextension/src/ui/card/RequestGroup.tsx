@@ -288,7 +288,7 @@ function Line({ id, approval, fallback }: ILineProps): JSX.Element {
         />
       )}{' '}
       <span>{text}</span>
-      {isOpen ? <RequestCard requestId={id} /> : null}
+      {isOpen ? <RequestCard requestId={id} isCallAbove={true} /> : null}
     </li>
   );
 }

@@ -1,4 +1,4 @@
-import { render } from '@testing-library/react';
+import { act, render, screen } from '@testing-library/react';
 import React from 'react';
 
 import type {
@@ -8,7 +8,10 @@ import type {
   OutcomeState
 } from '../../../src/api/protocol';
 import { HistoryTable } from '../../../src/features/history/HistoryTable';
-import { allowed } from '../../examples';
+import { ApprovalModel } from '../../../src/model/approvals';
+import { CardProvider } from '../../../src/ui/context';
+import type { ICardContext } from '../../../src/ui/context';
+import { allowed, language, origins, source } from '../../examples';
 
 const QUESTION: IQuestionRecord = {
   mode: 'form',
@@ -36,7 +39,20 @@ function lineOf(change: (record: IAuditRecord) => void): HTMLElement {
     ...{ call, evaluation, decision, created_at }
   };
   change(record);
-  return render(<HistoryTable records={[record]} />).container;
+  const model = new ApprovalModel(source());
+  model.track(record.id);
+  model.remember([allowed({ id: record.id })]);
+  const context: ICardContext = {
+    model,
+    origins,
+    nameOf: () => 'ada',
+    ...language
+  };
+  return render(
+    <CardProvider value={context}>
+      <HistoryTable records={[record]} />
+    </CardProvider>
+  ).container;
 }
 
 /** The marks in the line of a record. */
@@ -101,4 +117,13 @@ test('the line of a call whose server asked something says how often', () => {
     })
   );
   expect(marks).toEqual([['1 question'], ['2 questions']]);
+});
+
+test('the card of an opened line does not repeat the call', () => {
+  const line = lineOf(() => undefined);
+  act(() => {
+    screen.getByRole('button', { name: /delete_order/ }).click();
+  });
+  expect(line.querySelector('.jp-AgentBox-outcome')).not.toBeNull();
+  expect(line.textContent?.split('delete_order(')).toHaveLength(2);
 });

@@ -276,3 +276,14 @@ test('calls that wait at the Hub are not counted as allowed, and the first ones 
     '6 calls, 3 waiting at the Hub, 2 allowed, 1 rejected at the Hub'
   );
 });
+
+test('the card that a line opens does not repeat the call', () => {
+  const { node } = group('approved', 'approved', 'approved', 'approved');
+  const line = 'restock(product_id=1, quantity=25)';
+  const lines = screen.getByText('4 calls, 4 allowed').parentElement;
+  (lines as HTMLDetailsElement).open = true;
+  fireEvent(lines as HTMLElement, new Event('toggle'));
+  fireEvent.click(screen.getByText(line));
+  expect(cards()).toEqual(['r1 approved']);
+  expect(node.textContent?.split(line)).toHaveLength(2);
+});
