@@ -15,6 +15,9 @@ const SHORT = 60;
 /** Seconds below which the time can be extended. */
 export const OFFERED = 120;
 
+/** Seconds after which the time is shown anew while there is more than `OFFERED`: each time, the page draws a frame. */
+const SELDOM = 5;
+
 export interface ICountdownProps {
   expiresAt: string;
   now: () => number;
@@ -22,7 +25,7 @@ export interface ICountdownProps {
   onExtend?: () => Promise<boolean>;
 }
 
-/** Counts down in minutes and seconds; not announced, because a screen reader would read out every second. */
+/** Counts down in minutes and seconds, in steps of some at first; not announced, because a screen reader would read out every second. */
 export function Countdown(props: ICountdownProps): JSX.Element {
   const trans = useTrans();
   const { expiresAt, now, onExtend } = props;
@@ -30,11 +33,11 @@ export function Countdown(props: ICountdownProps): JSX.Element {
   const root = React.useRef<HTMLSpanElement>(null);
   useKeptFocus(root);
   const face = React.useRef<HTMLSpanElement>(null);
-  useTick(useIsInView(face));
   const seconds = Math.max(
     0,
     Math.ceil((Date.parse(expiresAt) - now()) / 1000)
   );
+  useTick(useIsInView(face), seconds > OFFERED + SELDOM ? SELDOM : 1);
   const text = clock(seconds);
   const extend = (): void => {
     void onExtend?.().then(isLonger => {

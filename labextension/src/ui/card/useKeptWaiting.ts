@@ -31,29 +31,38 @@ export function useKeptWaiting(
     const node = form.current;
     let activeAt = -Infinity;
     let isRefused = false;
+    // Many cards can wait: only one that somebody is in has a timer.
+    let timer = 0;
     const act = (): void => {
       activeAt = performance.now();
+      timer ||= window.setInterval(look, INTERVAL);
+    };
+    const rest = (): void => {
+      window.clearInterval(timer);
+      timer = 0;
     };
     const look = (): void => {
+      if (performance.now() - activeAt >= ABSENT) {
+        rest();
+        return;
+      }
       const { approval, now, onExtend } = latest.current;
-      const isActive = performance.now() - activeAt < ABSENT;
       const isOpen =
         node?.querySelector('input, textarea, .cm-content') ?? null;
       const left = approval.expires_at
         ? Date.parse(approval.expires_at) - now()
         : Infinity;
-      if (isOpen && isActive && !isRefused && left < SHORT) {
+      if (isOpen && !isRefused && left < SHORT) {
         void onExtend?.().then(isLonger => {
           isRefused = !isLonger;
         });
       }
     };
-    const timer = window.setInterval(look, INTERVAL);
     node?.addEventListener('input', act);
     node?.addEventListener('keydown', act);
     node?.addEventListener('pointerdown', act);
     return () => {
-      window.clearInterval(timer);
+      rest();
       node?.removeEventListener('input', act);
       node?.removeEventListener('keydown', act);
       node?.removeEventListener('pointerdown', act);

@@ -1,5 +1,5 @@
 /**
- * A React hook for elements that change every second.
+ * A React hook for elements that change every second, or every few seconds.
  *
  * All of them change at the same moment. Each change costs a frame, in which the browser computes again what covers every
  * card; fifty independent timers would cause fifty frames a second. While the page is hidden, nothing changes.
@@ -9,14 +9,16 @@ import type { RefObject } from 'react';
 
 const TICK = 1000;
 
-const listeners = new Set<() => void>();
+/** Who listens, and at how many ticks once. */
+const listeners = new Map<() => void, number>();
+let ticks = 0;
 let timer = 0;
 
-function listen(listener: () => void): () => void {
+function listen(listener: () => void, period: number): () => void {
   if (listeners.size === 0) {
     document.addEventListener('visibilitychange', onVisibility);
   }
-  listeners.add(listener);
+  listeners.set(listener, period);
   run();
   return () => {
     listeners.delete(listener);
@@ -28,14 +30,19 @@ function listen(listener: () => void): () => void {
 }
 
 function tick(): void {
-  for (const each of [...listeners]) {
-    each();
+  ticks += 1;
+  for (const [each, period] of [...listeners]) {
+    if (ticks % period === 0) {
+      each();
+    }
   }
 }
 
 function onVisibility(): void {
   if (!document.hidden) {
-    tick();
+    for (const each of [...listeners.keys()]) {
+      each();
+    }
   }
   run();
 }
@@ -51,10 +58,13 @@ function run(): void {
   }
 }
 
-/** Render again every second while active. */
-export function useTick(isActive: boolean): void {
+/** Render again every second while active, or once in `period` seconds, at the same moment as all with that period. */
+export function useTick(isActive: boolean, period = 1): void {
   const [, update] = useReducer((count: number) => count + 1, 0);
-  useEffect(() => (isActive ? listen(update) : undefined), [isActive]);
+  useEffect(
+    () => (isActive ? listen(update, period) : undefined),
+    [isActive, period]
+  );
 }
 
 /** Whether an element is in view; true if the browser cannot tell. */

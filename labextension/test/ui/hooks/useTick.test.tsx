@@ -60,3 +60,25 @@ test('clocks stand still while the page is hidden, and are right when it is seen
   expect(jest.getTimerCount()).toBe(0);
   hidden.mockRestore();
 });
+
+test('clocks with a longer period go on together, once in so many seconds', () => {
+  const times = new Map<string, number[]>();
+  const Clock = ({ name }: { name: string }): JSX.Element => {
+    useTick(true, 5);
+    times.set(name, [...(times.get(name) ?? []), Date.now()]);
+    return <span />;
+  };
+  const first = render(<Clock name="a" />);
+  jest.advanceTimersByTime(2400);
+  const second = render(<Clock name="b" />);
+  times.clear();
+  for (let passed = 0; passed < 5; passed += 1) {
+    act(() => {
+      jest.advanceTimersByTime(1000);
+    });
+  }
+  expect(times.get('a')).toHaveLength(1);
+  expect(times.get('b')).toEqual(times.get('a'));
+  first.unmount();
+  second.unmount();
+});
