@@ -120,6 +120,16 @@ class CallListener(Protocol):
         """Ask a person the server's question. Cancelled if the answer is no longer needed."""
 
 
+class ActivityListener(Protocol):
+    """Listener for the progress and log messages of all running calls, by their requests. All of them are untrusted."""
+
+    def progressed(self, request_id: str, progress: Progress) -> None:
+        """Handle the progress of a call's tool."""
+
+    def logged(self, request_id: str, message: LogMessage) -> None:
+        """Handle a log message of a call's server."""
+
+
 class ToolCaller(Protocol):
     """Calls tools, with credentials that the calling code never sees."""
 

@@ -44,6 +44,7 @@ from jupyter_agentbox.storage.service_claim import ServiceClaim
 from jupyter_agentbox.storage.sign_ins import SqlSignInTable
 from jupyter_agentbox.system import RandomIds, SystemClock
 
+from .activity import ActivityRelay
 from .approver_groups import ApproverGroups
 from .audit_sinks import make_forwarder, make_outbox
 from .callers import asker_of
@@ -337,7 +338,7 @@ def build(settings: Settings, policy: PolicyFile, environment: Mapping[str, str]
             counter=metrics,
             claim=claim,
         )
-    running_calls = RunningCalls(requests=approvals.requests, announcer=announcer)
+    running_calls = RunningCalls(requests=approvals.requests, announcer=announcer, listener=ActivityRelay(open_calls))
     calls = CallManager(
         approvals=approvals,
         policies=policies,

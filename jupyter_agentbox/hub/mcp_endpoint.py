@@ -2,8 +2,8 @@
 
 The caller is the owner of the token in the header. While a request waits, its first event has an id. A caller whose
 connection breaks comes back with that id, to this process or its successor, and gets the answer. If the caller does not
-come back, the call is withdrawn. What a central server asks goes to the caller on the stream of the call, and the
-answer comes in a message of its own, in the same session.
+come back, the call is withdrawn. What a central server asks, logs and reports as progress goes to the caller on the
+stream of the call; the answer to a question comes in a message of its own, in the same session.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ from jupyter_agentbox.services.calls.manager import FinishedCall
 from jupyter_agentbox.services.json_answers import answer_text
 from jupyter_agentbox.services.questions.handlers import LONGEST_ANSWER
 
+from .client_log_levels import LEVELS
 from .handlers import HubServiceHandler, client_message
 from .mcp_json import (
     failure,
@@ -74,6 +75,8 @@ class McpHandler(HubServiceHandler):
     _call: OpenCall | None = None
     #: The number of the last message to the caller that was sent, on this connection or the one before it.
     _last_sent: int = 0
+    #: How many of the tool's reports of progress there were when the last one was sent on this connection.
+    _reports_sent: int = 0
 
     def initialize(self, public_url: str) -> None:
         """Store the service's public URL."""
@@ -217,8 +220,13 @@ class McpHandler(HubServiceHandler):
             case "initialize":
                 self.set_header(SESSION_HEADER, new_session(modes_of(params)))
                 self._finish_result(id, initialized(server, params))
-            case "ping" | "logging/setLevel":  # only warnings are ever sent
+            case "ping":
                 self._finish_result(id, {})
+            case "logging/setLevel":
+                if self._open_calls.set_level(self.caller.name, self._session, params.get("level")):
+                    self._finish_result(id, {})
+                else:
+                    self._finish_error(id, _INVALID_PARAMS, f"the `level` must be one of: {', '.join(LEVELS)}")
             case "tools/list":
                 try:
                     tools = await self.parts.calls.list_tools(server, self.caller)
@@ -281,6 +289,7 @@ class McpHandler(HubServiceHandler):
             if self.parts.calls.is_left(call.request_id):
                 return  # end the stream without an answer: the caller comes back to the next process
             await self._send_messages(call, has_ended=True)
+            await self._send_progress(call)
             await self._send({"jsonrpc": "2.0", "id": call.message_id, **await self._answer_of(call)})
         except StreamClosedError:
             self._open_calls.drop(call, self)
@@ -322,8 +331,10 @@ class McpHandler(HubServiceHandler):
                 said = review
                 if call.progress_token is not None:
                     await self._send(progress(call.progress_token, review))
+                    self._reports_sent = 0  # a client shows what it was told last, which is to be what the tool reports
             else:
                 self.write(": waiting\n\n")
+            await self._send_progress(call)
             await self.flush()
 
     async def _review_of(self, call: OpenCall) -> HubReview | None:
@@ -355,6 +366,12 @@ class McpHandler(HubServiceHandler):
             self._last_sent = one.number
             if not (has_ended and one.is_question):
                 await self._send(one.message, id=f"id: {self._event_id(call)}\n" if call.request_id else "")
+
+    async def _send_progress(self, call: OpenCall) -> None:
+        """Send what the tool reported last, unless it was sent, to the session that made the call."""
+        if self._session == call.session and call.is_held_by(self) and self._reports_sent != call.messages.reports:
+            self._reports_sent = call.messages.reports
+            await self._send(call.messages.latest_progress)
 
     async def _send(self, message: Mapping[str, Any], *, id: str = "") -> None:
         self.write(f"{id}event: message\ndata: {answer_text(message)}\n\n")

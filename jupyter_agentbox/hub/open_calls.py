@@ -14,6 +14,7 @@ from jupyter_agentbox.services.calls.manager import FinishedCall
 
 from .caller_messages import CallerMessages
 from .callers import Caller
+from .client_log_levels import ClientLogLevels
 
 
 @dataclass(eq=False, slots=True, kw_only=True)
@@ -102,6 +103,7 @@ class OpenCalls:
         self._calls: set[OpenCall] = set()
         self._by_request: dict[str, OpenCall] = {}
         self._running: dict[str, OpenCall] = {}
+        self._levels = ClientLogLevels()
 
     @property
     def retry(self) -> int:
@@ -130,6 +132,14 @@ class OpenCalls:
     def running(self, request_id: str) -> OpenCall | None:
         """Return the call with this request whose tool is running; ``None`` if there is none."""
         return self._running.get(request_id)
+
+    def set_level(self, user: str, session: str, level: object) -> bool:
+        """Set the log level of a session; return whether MCP has such a level."""
+        return self._levels.set(user, session, level)
+
+    def wants(self, call: OpenCall, level: str) -> bool:
+        """Whether the client that made a call is to be sent log messages of a level."""
+        return self._levels.wants(call.user, call.session, level)
 
     def answer(self, user: str, session: str, question_id: object, answer: QuestionAnswer) -> None:
         """Accept an answer to a question, if it comes in the session of the call that the question is about."""
@@ -163,7 +173,8 @@ class OpenCalls:
         self._cancel(lambda one: one.message_id == message_id, user, session)
 
     def cancel_session(self, user: str, session: str) -> None:
-        """Cancel all calls of a session."""
+        """Cancel all calls of a session that has ended."""
+        self._levels.forget(user, session)
         self._cancel(lambda _: True, user, session)
 
     def _cancel(self, is_it: Callable[[OpenCall], bool], user: str, session: str) -> None:

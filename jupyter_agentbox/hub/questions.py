@@ -47,10 +47,11 @@ class QuestionRelay:
         if call is None:
             return NOBODY
         if asked.question.mode not in call.modes:
-            call.messages.notify(
+            text = (
                 f"`{asked.server}` asked {_WANTS[asked.question.mode]} while `{asked.tool}` ran. It was told that"
                 " nobody answers, because this MCP client does not say that it can ask its user"
             )
+            call.messages.notify(text, is_sent=self._open_calls.wants(call, "warning"))
             return NOBODY
         # The user's server has a limit of its own. This one is for a client whose answer is lost.
         seconds = None if asked.expires_at is None else (asked.expires_at - asked.asked_at).total_seconds()

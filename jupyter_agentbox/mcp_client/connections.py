@@ -32,6 +32,7 @@ from .headers_helper import HelperHeaders
 from .limits import ServerLimits
 from .logs import LogRing, Redactor
 from .running_calls import RunningCalls
+from .sent_requests import SentRequest
 from .server_errors import text_of
 from .sessions import Session, describe_exit
 from .sign_ins import SignInStore
@@ -109,8 +110,8 @@ class _Connector:
         modes = _modes(self.server)
         for mode in modes:
             calls = RunningCalls(is_shared=self.is_shared)
-            listeners = (self.on_log_message, calls.logged)
-            wire = Wire(self.log.add, partial(_pass_on, redact=self.redact, listeners=listeners), calls.give_up)
+            pass_on = partial(_pass_on, redact=self.redact, listener=self.on_log_message, calls=calls)
+            wire = Wire(self.log.add, pass_on, calls.give_up)
             transport = self._transport(wire)
             client = self._client(mode, transport, wire, calls)
             try:
@@ -179,11 +180,18 @@ class _Connector:
         return ToolServerError(f"{text}{_elsewhere(self.server, self.limits)}")
 
 
-def _pass_on(message: LogMessage, *, redact: Redactor, listeners: tuple[Callable[[LogMessage], None], ...]) -> None:
+def _pass_on(
+    message: LogMessage,
+    during: SentRequest | None,
+    *,
+    redact: Redactor,
+    listener: Callable[[LogMessage], None],
+    calls: RunningCalls,
+) -> None:
     """Forward a server's log message, without the secrets of its configuration."""
     clean = replace(message, logger=redact(message.logger), text=redact(message.text))
-    for listener in listeners:
-        listener(clean)
+    listener(clean)
+    calls.logged(clean, during)
 
 
 async def _first(kept: asyncio.Task[None], helper: asyncio.Task[bool]) -> None:

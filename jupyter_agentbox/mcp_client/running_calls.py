@@ -69,7 +69,8 @@ class RunningCalls:
     Parameters
     ----------
     is_shared : bool
-        Whether they are of several people. Then a question is asked only if it is known to which call it belongs.
+        Whether they are of several people. Then a question is asked, and a log message passed on, only if it is known
+        to which call it belongs.
     """
 
     def __init__(self, *, is_shared: bool = False) -> None:
@@ -86,9 +87,20 @@ class RunningCalls:
             self._calls.remove(call)
             call.end()
 
-    def logged(self, message: LogMessage) -> None:
-        """Pass a log message to the only running call; with several, it is unknown to which one it belongs."""
-        if len(self._calls) == 1 and (listener := self._calls[0].listener) is not None:
+    def logged(self, message: LogMessage, sent: SentRequest | None) -> None:
+        """Pass a log message to its call, or, if it does not say to which one it belongs, to the only running call.
+
+        If the calls are of several people, not even the only one counts: the message may be about one that has ended.
+
+        Parameters
+        ----------
+        message : LogMessage
+            The server's message.
+        sent : SentRequest or None
+            The call's request, if known.
+        """
+        possible = self._calls if sent is None and not self.is_shared else self._known(sent)
+        if len(possible) == 1 and (listener := possible[0].listener) is not None:
             listener.logged(message)
 
     def give_up(self, sent: SentRequest | None, reason: str) -> None:
@@ -110,7 +122,7 @@ class RunningCalls:
         sent : SentRequest or None
             The call's request, if known.
         """
-        known = [call for call in self._calls if sent is not None and call.sent is sent]
+        known = self._known(sent)
         possible = known if known or self.is_shared else self._calls[:]
         for call in possible:
             if call.listener is not None:
@@ -118,6 +130,9 @@ class RunningCalls:
                     calls = max(len(possible), question.calls)
                     return await _asked(call, call.listener, replace(question, calls=calls))
         return None
+
+    def _known(self, sent: SentRequest | None) -> list[RunningCall]:
+        return [call for call in self._calls if sent is not None and call.sent is sent]
 
 
 @contextmanager

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from contextvars import ContextVar
+from contextvars import Context, ContextVar
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final
@@ -100,3 +100,8 @@ def current_answer() -> SentAnswer | None:
 def current() -> SentRequest | None:
     """Return the request tracked in this context."""
     return _CURRENT.get()
+
+
+def sent_in(context: Context | None) -> SentRequest | None:
+    """Return the request tracked in another context; ``None`` if there is none."""
+    return None if context is None else context.get(_CURRENT)

@@ -378,7 +378,8 @@ class ManagedServer:
             if self._clock() - started >= HEALTHY:
                 self._failures = 0
             # after closing the connection, when the process's last output and exit status are known
-            raise ToolServerError(f"`{self.configuration.name}`: {session.describe_end()}{self._log.tail()}")
+            last_words = "" if self._is_shared else self._log.tail()  # of a shared one, it may be about others' calls
+            raise ToolServerError(f"`{self.configuration.name}`: {session.describe_end()}{last_words}")
 
     async def _open(self, stack: AsyncExitStack, connections: ModuleType) -> Session:
         name, seconds = self.configuration.name, self._limits.start_timeout

@@ -341,7 +341,7 @@ class Session:
             case RequestFailure.CUT_OFF:
                 reason = await self._reason("the connection ended")
                 message = f"`{name}` ran, but was cut off in the middle of its answer: {reason}"
-                return ToolCallInterruptedError(f"{message}{self._log.tail()}")
+                return ToolCallInterruptedError(f"{message}{self._last_words()}")
             case RequestFailure.INTERRUPTED:
                 return await self._interrupted(name, sent.reason)
         if not sent.is_answered:
@@ -379,8 +379,12 @@ class Session:
     async def _interrupted(self, name: str, reason: str) -> ToolCallInterruptedError:
         reason = self._redact(await self._reason(reason))
         return ToolCallInterruptedError(
-            f"`{name}` was cut off: {reason}. It may have had an effect; it is not repeated{self._log.tail()}"
+            f"`{name}` was cut off: {reason}. It may have had an effect; it is not repeated{self._last_words()}"
         )
+
+    def _last_words(self) -> str:
+        """Return the end of the server's log; nothing if others share the server: it may be about their calls."""
+        return "" if self._calls.is_shared else self._log.tail()
 
     async def _reason(self, message: str) -> str:
         if not isinstance(self._transport, StdioTransport):

@@ -28,7 +28,7 @@ from .bearer_auth import SignedIn, missing_scope
 from .configuration import HttpServer
 from .headers_helper import HelperHeaders
 from .response_body import cap_body, describe, longest_silence
-from .sent_requests import RequestFailure, SentRequest, answering, current, current_answer
+from .sent_requests import RequestFailure, SentRequest, answering, current, current_answer, sent_in
 from .wire import Wire
 
 #: Timeout of connecting and sending, in seconds; reading is limited by the call's own timeout.
@@ -322,8 +322,14 @@ class _Incoming:
     async def receive(self) -> SessionMessage | Exception:
         while True:
             item = await self._inner.receive()
-            if not isinstance(item, SessionMessage) or self._wire.received(item.message) is not None:
+            if self._is_for_sdk(item):
                 return item
+
+    def _is_for_sdk(self, item: SessionMessage | Exception) -> bool:
+        """Pass a message through the wire; return whether the SDK is to see it."""
+        if not isinstance(item, SessionMessage):
+            return True
+        return self._wire.received(item.message, sent_in(self.last_context)) is not None
 
     async def aclose(self) -> None:
         await self._inner.aclose()
@@ -334,7 +340,7 @@ class _Incoming:
     async def __anext__(self) -> SessionMessage | Exception:
         while True:
             item = await self._inner.__anext__()
-            if not isinstance(item, SessionMessage) or self._wire.received(item.message) is not None:
+            if self._is_for_sdk(item):
                 return item
 
     async def __aenter__(self) -> _Incoming:

@@ -44,7 +44,8 @@ class Wire:
     log : callable
         Called with a line for whatever was repaired or ignored.
     on_log_message : callable
-        Called with the server's log notifications, and its unsupported requests.
+        Called with the server's log notifications, and its unsupported requests; and with the call to which each
+        belongs, if known.
     on_answer_lost : callable
         Called with the call, if known, whose server waits in vain for a person's answer, and with the reason.
     """
@@ -52,7 +53,7 @@ class Wire:
     def __init__(
         self,
         log: Callable[[str], None],
-        on_log_message: Callable[[LogMessage], None] = lambda _: None,
+        on_log_message: Callable[[LogMessage, SentRequest | None], None] = lambda _, __: None,
         on_answer_lost: Callable[[SentRequest | None, str], None] = lambda _, __: None,
     ) -> None:
         self.log = log
@@ -76,19 +77,26 @@ class Wire:
             if isinstance(cancelled, (int, str)):
                 self.settle(cancelled)
 
-    def received(self, message: JSONRPCMessage) -> JSONRPCMessage | None:
-        """Record an incoming message and return it, repaired if necessary; ``None`` if it was a log message."""
+    def received(self, message: JSONRPCMessage, during: SentRequest | None = None) -> JSONRPCMessage | None:
+        """Record an incoming message and return it, repaired if necessary; ``None`` if it was a log message.
+
+        Parameters
+        ----------
+        message : JSONRPCMessage
+            The message.
+        during : SentRequest, optional
+            The call in whose response it came, if known.
+        """
         self.has_received = True
         if isinstance(message, JSONRPCNotification) and message.method == "notifications/message":
-            self._pass_on(read_log_message(message.params or {}))
+            self._pass_on(read_log_message(message.params or {}), during)
             return None
         if isinstance(message, JSONRPCNotification) and message.method == "notifications/progress":
             self._note_review(message.params or {})
         if isinstance(message, JSONRPCRequest) and (what := UNSUPPORTED.get(message.method)) is not None:
             self.asked_in_vain = what
-            self._pass_on(
-                LogMessage(level="warning", logger="", text=f"the server asked for {what}, which is not supported")
-            )
+            warning = f"the server asked for {what}, which is not supported"
+            self._pass_on(LogMessage(level="warning", logger="", text=warning), during)
         if isinstance(message, (JSONRPCResponse, JSONRPCError)) and message.id is not None:
             request, sent = self.settle(message.id)
             if sent is not None:
@@ -143,12 +151,13 @@ class Wire:
         """Record the part of a progress notification that the SDK does not forward. Its token is the request's id."""
         token, meta = params.get("progressToken"), params.get("_meta")
         _, sent = self._open.get(token, (None, None)) if isinstance(token, (int, str)) else (None, None)
-        if sent is not None:
-            sent.review = review_in(meta) if isinstance(meta, dict) else None
+        review = review_in(meta) if isinstance(meta, dict) else None
+        if sent is not None and review is not None:  # what the tool itself reports later has none
+            sent.review = review
 
-    def _pass_on(self, message: LogMessage) -> None:
+    def _pass_on(self, message: LogMessage, during: SentRequest | None) -> None:
         self.log(str(message).replace("\n", " "))
-        self._on_log_message(message)
+        self._on_log_message(message, during)
 
     def _repair(self, request: JSONRPCRequest, response: JSONRPCResponse) -> None:
         if request.method == "initialize":

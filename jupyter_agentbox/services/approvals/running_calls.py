@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 
 from jupyter_agentbox.core.approvals import ApprovalRequest
-from jupyter_agentbox.core.ports import Announcer
+from jupyter_agentbox.core.ports import ActivityListener, Announcer
 from jupyter_agentbox.core.questions import QuestionRecord
 from jupyter_agentbox.core.tools import Activity, LogMessage, Progress
 from jupyter_agentbox.exceptions import InvalidTransitionError
@@ -23,11 +23,16 @@ class RunningCalls:
         Holds the requests of the calls.
     announcer : Announcer
         Notifies pages.
+    listener : ActivityListener, optional
+        Gets the progress and log messages, which are then not shown here.
     """
 
-    def __init__(self, *, requests: OpenRequests, announcer: Announcer) -> None:
+    def __init__(
+        self, *, requests: OpenRequests, announcer: Announcer, listener: ActivityListener | None = None
+    ) -> None:
         self._requests = requests
         self._announcer = announcer
+        self._listener = listener
 
     def find(self, request_id: str) -> ApprovalRequest | None:
         """Return a request whose call is running here, if any."""
@@ -35,10 +40,16 @@ class RunningCalls:
 
     def set_progress(self, request_id: str, progress: Progress) -> None:
         """Set a running call's progress and notify pages."""
+        if self._listener is not None:
+            self._listener.progressed(request_id, progress)
+            return
         self._set_activity(request_id, lambda activity: activity.with_progress(progress))
 
     def add_message(self, request_id: str, message: LogMessage) -> None:
         """Add a log message of a running call's server and notify pages."""
+        if self._listener is not None:
+            self._listener.logged(request_id, message)
+            return
         self._set_activity(request_id, lambda activity: activity.with_message(message))
 
     def activity_of(self, request_id: str) -> Activity | None:
