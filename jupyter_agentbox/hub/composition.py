@@ -357,6 +357,7 @@ def build(settings: Settings, policy: PolicyFile, environment: Mapping[str, str]
             answerer=QuestionRelay(open_calls),
             owner_of=asker_of,
             keeps_values=False,
+            on_end=metrics.question_ended,
         ),
         running_calls=running_calls,
         decide_with=DecideWith.PERSON,

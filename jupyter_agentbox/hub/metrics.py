@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
@@ -12,6 +13,7 @@ from jupyter_agentbox.core.audit_search import seconds_of
 from jupyter_agentbox.core.calls import JsonObject
 from jupyter_agentbox.core.local_calls import is_local
 from jupyter_agentbox.core.policy import Effect
+from jupyter_agentbox.core.questions import QuestionAction
 from jupyter_agentbox.services.audit.senders import DeliveryResult
 
 from .forwarding import SinkState
@@ -19,6 +21,12 @@ from .forwarding import SinkState
 #: Upper bounds of the histograms' buckets, in seconds: how long tools run, and how long requests wait.
 _RUNS = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 600)
 _WAITS = (1, 5, 15, 30, 60, 300, 900, 3600, 14_400, 86_400)
+#: What a server is told that asked a question -> the label.
+_QUESTION_OUTCOMES: Final = {
+    QuestionAction.ACCEPT: "accepted",
+    QuestionAction.DECLINE: "declined",
+    QuestionAction.CANCEL: "cancelled",
+}
 
 
 class Metrics:
@@ -44,6 +52,12 @@ class Metrics:
         )
         self._runs = Histogram(
             "agentbox_hub_tool_seconds", "How long tools ran.", ["server"], registry=self.registry, buckets=_RUNS
+        )
+        self._questions = Counter(
+            "agentbox_hub_questions",
+            "Questions of central servers to users, by outcome.",
+            ["server", "outcome"],
+            registry=self.registry,
         )
         self._reported = Counter(
             "agentbox_hub_reported_records",
@@ -130,6 +144,10 @@ class Metrics:
         if before is not None and before.status is Status.PENDING:
             self._count_answer(before, request)
         self._count_ended(request)
+
+    def question_ended(self, server: str, action: QuestionAction) -> None:
+        """Count a question of a central server, by what the server is told."""
+        self._questions.labels(server, _QUESTION_OUTCOMES[action]).inc()
 
     def reported(self, outcome: str, records: int) -> None:
         """Count records that users' servers reported."""

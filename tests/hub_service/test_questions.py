@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator, Mapping
@@ -273,6 +274,20 @@ async def test_a_call_that_asks_without_end_is_told_that_nobody_answers(tmp_path
             told = json.loads((await tools.call_tool(many, listener=ada)).text)
     assert [one["action"] for one in told] == ["accept"] * MOST_OF_CALL + ["cancel"] * 10
     assert ada.asked.qsize() == MOST_OF_CALL
+
+
+async def test_the_metrics_count_questions_by_outcome_and_contain_nothing_of_them(
+    tmp_path: Path, answers: Path
+) -> None:
+    given = [accept(street=STREET), QuestionAnswer(action=QuestionAction.DECLINE), CANCEL, accept(street=7)]
+    async with running_service(tmp_path, curious(answers)) as service, service.tools_of("ada", SERVER) as tools:
+        for answer in given:
+            async with calling(tools, call("ask", questions=[FORM]), User(answer)) as asking:
+                await result_of(asking)
+        text = (await service.get("metrics", token="eve")).body.decode()
+    found = dict(re.findall(r'agentbox_hub_questions_total{outcome="(.*)",server="shop"} (.*)', text))
+    assert found == {"accepted": "1.0", "declined": "1.0", "cancelled": "2.0"}
+    assert not [said for said in (STREET, "Where to?", "street", "ada") if said in text]
 
 
 async def test_a_question_that_the_server_takes_back_is_no_longer_shown(tmp_path: Path, answers: Path) -> None:

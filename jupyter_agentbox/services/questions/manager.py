@@ -92,6 +92,8 @@ class QuestionManager:
         Returns whose a call's questions are. Each owner has a limit of open questions; by default, there is one owner.
     keeps_values : bool
         Whether the record contains what was answered, without secrets, or only that it was.
+    on_end : callable, optional
+        Called with the name of the server and with what it is told, at the end of each question.
     """
 
     def __init__(
@@ -108,6 +110,7 @@ class QuestionManager:
         answerer: Answerer | None = None,
         owner_of: Callable[[ApprovalRequest], str] = lambda _: "",
         keeps_values: bool = True,
+        on_end: Callable[[str, QuestionAction], None] = lambda _server, _action: None,
     ) -> None:
         self._running_calls = running_calls
         self._announcer = announcer
@@ -120,6 +123,7 @@ class QuestionManager:
         self._answerer = answerer
         self._owner_of = owner_of
         self._keeps_values = keeps_values
+        self._on_end = on_end
         self._waiting: dict[str, _Waiting] = {}
         self._over: dict[str, QuestionAction] = {}
         self._counts: Counter[str] = Counter()
@@ -157,6 +161,7 @@ class QuestionManager:
                 log.warning("a question of an MCP server was cancelled: too many, or its call has ended")
             if request is not None:
                 self._refused_of.add(request_id)  # a server can ask without end, and each would be a line
+                self._on_end(request.call.server, NOBODY.action)
             return NOBODY
         now = self._clock.now()
         asked = OpenQuestion(
@@ -290,6 +295,7 @@ class QuestionManager:
         asked = waiting.asked
         del self._waiting[asked.id]
         self._over[asked.id] = answer.action
+        self._on_end(asked.server, answer.action)
         if len(self._over) > _MOST_OVER:
             del self._over[next(iter(self._over))]
         if not waiting.is_kept and not waiting.is_taken:
