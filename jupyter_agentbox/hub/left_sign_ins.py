@@ -25,6 +25,8 @@ from .sign_in_keys import KeptSignIn, SignInKeys
 log = logging.getLogger(__name__)
 
 _DAY: Final = 86_400.0
+#: How often a provider is asked to revoke a sign-in, at one look after the other, until it answers.
+MOST_REVOCATIONS: Final = 5
 #: The name of a user and a group that no Hub has. A server whose address depends on its user, or on the user's groups,
 #: has another address for them than for others.
 _NOBODY: Final = "agentbox-of-nobody"
@@ -70,6 +72,10 @@ class LeftSignIns:
 
     The time since which a server is gone is stored, encrypted, with each sign-in to it. So neither a restart nor
     another replica begins to count anew, and the time is forgotten as soon as the server is back.
+
+    Before a provider is asked to revoke a sign-in, it is marked, and so can no longer be used. It is deleted after the
+    provider has answered. If the process ends in between, or the provider does not answer, the next look tries again,
+    also in another process.
 
     Parameters
     ----------
@@ -118,7 +124,7 @@ class LeftSignIns:
             await asyncio.wait([self._look])
 
     async def remove(self) -> None:
-        """Look at all sign-ins: note which servers are gone, and delete and revoke what has been left for too long."""
+        """Look at all sign-ins: note which servers are gone, and revoke and delete what has been left for too long."""
         try:
             while not await self._remove_by(self._policy.current):
                 pass
@@ -140,23 +146,55 @@ class LeftSignIns:
         kept = await asyncio.to_thread(self._keys.decrypt_kept, row.content)
         if kept is None:  # nobody can use it
             return
+        if kept.revocations:  # it was decided before, and cannot be undone
+            await self._end(row, kept)
+            return
         now, is_left = self._clock.now().timestamp(), await asyncio.to_thread(addresses.has_left, kept)
         if not is_left and kept.left_at is not None:
-            await self._replace(row, kept, replace(kept, left_at=None))
+            await self._change(row, kept, replace(kept, left_at=None))
         elif is_left and kept.left_at is None:
-            await self._replace(row, kept, replace(kept, left_at=now))
+            await self._change(row, kept, replace(kept, left_at=now))
         elif is_left and kept.left_at is not None and now - kept.left_at >= self._grace:
             await self._policy.look()  # the administrator may just have written the server back
-            if self._policy.current is policy and await self._replace(row, kept, None):
-                await self._revoke(kept)
+            if self._policy.current is policy:
+                await self._end(row, kept)
 
-    async def _replace(self, row: SignInRow, kept: KeptSignIn, after: KeptSignIn | None) -> bool:
+    async def _end(self, row: SignInRow, kept: KeptSignIn) -> None:
+        """Have the provider revoke a sign-in if that is possible, and then delete it."""
+        is_revoked = False
+        if kept.revocations < MOST_REVOCATIONS:
+            marked = replace(kept, revocations=kept.revocations + 1)
+            content = await asyncio.to_thread(self._keys.encrypt_kept, marked)
+            if not await self._replace(row, kept, content):
+                return
+            row, kept = replace(row, content=content), marked
+            is_revoked = await _revoke(kept)
+            if not is_revoked and kept.revocations < MOST_REVOCATIONS:
+                return
+        if await self._replace(row, kept, None):
+            self._log_end(kept, is_revoked=is_revoked)
+
+    def _log_end(self, kept: KeptSignIn, *, is_revoked: bool) -> None:
+        log.info(
+            "the sign-in of %s to the central server %s was removed: the policy has not had that server for %g days",
+            *(one_line(kept.user), kept.server, self._grace / _DAY),
+        )
+        if not is_revoked:
+            log.warning(
+                "its provider did not answer %d times when it was asked to revoke the sign-in of %s to %s: revoke it"
+                " there, if it is still valid",
+                *(MOST_REVOCATIONS, one_line(kept.user), kept.server),
+            )
+
+    async def _change(self, row: SignInRow, kept: KeptSignIn, after: KeptSignIn) -> None:
+        await self._replace(row, kept, await asyncio.to_thread(self._keys.encrypt_kept, after))
+
+    async def _replace(self, row: SignInRow, kept: KeptSignIn, content: bytes | None) -> bool:
         """Replace a sign-in, or with ``None`` delete it, unless its user has signed in or out meanwhile.
 
         Returns whether it was still there.
         """
         is_there = False
-        content = None if after is None else await asyncio.to_thread(self._keys.encrypt_kept, after)
 
         def changed(before: bytes | None) -> bytes | None:
             nonlocal is_there
@@ -166,15 +204,12 @@ class LeftSignIns:
         await self._table.change(kept.user, kept.server, changed, is_renewal=False)
         return is_there
 
-    async def _revoke(self, kept: KeptSignIn) -> None:
-        """Log that a sign-in was deleted, and have the provider revoke it if that is possible."""
-        log.info(
-            "the sign-in of %s to the central server %s was removed: the policy has not had that server for %g days",
-            *(one_line(kept.user), kept.server, self._grace / _DAY),
-        )
-        found = sign_in_from_json(kept.sign_in, str(kept.sign_in.get("trust_key") or ""))
-        if found is not None and (server := _server_of(kept.server, found)) is not None:
-            await revoke(server, found)
+
+async def _revoke(kept: KeptSignIn) -> bool:
+    """Have the provider revoke a sign-in; return whether it has answered, or cannot be asked."""
+    found = sign_in_from_json(kept.sign_in, str(kept.sign_in.get("trust_key") or ""))
+    server = None if found is None else _server_of(kept.server, found)
+    return found is None or server is None or await revoke(server, found)
 
 
 def _server_of(name: str, found: SignIn) -> HttpServer | None:

@@ -32,12 +32,15 @@ class KeptSignIn:
         The sign-in.
     left_at : float or None
         Since when the policy no longer has the server, in seconds since 1970; ``None`` if it has, or nobody looked yet.
+    revocations : int
+        How often its provider was, or was about to be, asked to revoke it. From the first time on, nobody can use it.
     """
 
     user: str
     server: str
     sign_in: JsonObject
     left_at: float | None = None
+    revocations: int = 0
 
 
 class SignInKeys:
@@ -89,7 +92,8 @@ class SignInKeys:
         """
         content = {"user": kept.user, "server": kept.server, "sign_in": kept.sign_in}
         left = {} if kept.left_at is None else {"left_at": kept.left_at}
-        return self._current().encrypt(json.dumps({**content, **left}).encode(_ENCODING))
+        revocations = {"revocations": kept.revocations} if kept.revocations else {}
+        return self._current().encrypt(json.dumps({**content, **left, **revocations}).encode(_ENCODING))
 
     def decrypt_kept(self, content: bytes) -> KeptSignIn | None:
         """Return a stored sign-in, whosever it is; ``None`` if it was encrypted with another key.
@@ -103,11 +107,18 @@ class SignInKeys:
             found = json.loads(self._current().decrypt(content))
         except InvalidToken:
             return None
-        left_at, sign_in = found.get("left_at"), found["sign_in"]
-        return KeptSignIn(user=found["user"], server=found["server"], sign_in=sign_in, left_at=left_at)
+        return KeptSignIn(
+            user=found["user"],
+            server=found["server"],
+            sign_in=found["sign_in"],
+            left_at=found.get("left_at"),
+            revocations=found.get("revocations", 0),
+        )
 
     def decrypt(self, user: str, server: str, content: bytes) -> JsonObject | None:
-        """Return a user's sign-in to a server; ``None`` if it was encrypted with another key, or for somebody else.
+        """Return a user's sign-in to a server; ``None`` if it cannot be used.
+
+        That is so if it was encrypted with another key, or for somebody else, or is being revoked.
 
         Raises
         ------
@@ -121,7 +132,7 @@ class SignInKeys:
         if (kept.user, kept.server) != (user, server):
             log.error("the sign-in of %r to `%s` in the database is not theirs: it is not used", user, server)
             return None
-        return kept.sign_in
+        return None if kept.revocations else kept.sign_in
 
     def _current(self) -> MultiFernet:
         try:

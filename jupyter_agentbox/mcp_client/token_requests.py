@@ -72,18 +72,22 @@ def _token_endpoint(server: HttpServer, context: OAuthContext) -> str:
     return f"{context.get_authorization_base_url(server.url)}/token"
 
 
-async def revoke(server: HttpServer, found: SignIn) -> None:
-    """Ask the provider to revoke a sign-in that was deleted here, if it supports that.
+async def revoke(server: HttpServer, found: SignIn) -> bool:
+    """Ask the provider to revoke a sign-in that is no longer used here, if it supports that.
 
     A provider that does not respond soon is not waited for.
+
+    Returns
+    -------
+    bool
+        Whether the provider has answered, or cannot be asked. Otherwise another attempt may help.
     """
-    # Whatever the result, the stored sign-in is gone.
     with contextlib.suppress(httpx2.HTTPError, httpx2.StreamError, SignInError, OAuthTokenError, ValidationError):
         context = context_of(server, found)
         endpoint = context.oauth_metadata.revocation_endpoint if context.oauth_metadata is not None else None
         kind = "refresh_token" if found.tokens.get("refresh_token") else "access_token"
         if endpoint is None or not found.tokens.get(kind):
-            return
+            return True
         data = {
             "token": str(found.tokens[kind]),
             "token_type_hint": kind,
@@ -92,4 +96,6 @@ async def revoke(server: HttpServer, found: SignIn) -> None:
         data, headers = context.prepare_token_auth(data, {})
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_LONGEST_GOODBYE), provider_client(server) as client:
-                await client.post(str(endpoint), data=data, headers=headers)
+                answer = await client.post(str(endpoint), data=data, headers=headers)
+                return answer.status_code < 500 and answer.status_code != 429
+    return False

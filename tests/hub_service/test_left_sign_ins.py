@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from jupyter_agentbox.hub.left_sign_ins import LeftSignIns
+from jupyter_agentbox.hub.left_sign_ins import MOST_REVOCATIONS, LeftSignIns
 from jupyter_agentbox.system import SystemClock
 from tests.oauth_server import OAuthServer, running_oauth_server
 
@@ -170,13 +170,79 @@ async def test_a_provider_that_is_gone_or_a_key_that_is_lost_stops_nothing(
         await look(service)
         days[0] += 8
         remote.on_ask = lambda _: 1 / 0
-        await look(service)
+        for _ in range(MOST_REVOCATIONS):
+            assert kept_in(tmp_path) == [("ada", SERVER), ("bob", SERVER)]
+            await look(service)
         assert kept_in(tmp_path) == [("bob", SERVER)]
+    assert len(revoked(remote)) == MOST_REVOCATIONS
+    assert [line for line in caplog.messages if "did not answer 5 times" in line and "sign-in of ada" in line]
     removed = [line for line in caplog.messages if "was removed" in line]
     assert removed == [
         f"the sign-in of ada to the central server {SERVER} was removed: the policy has not had that server for 7 days"
     ]
     assert not [secret for secret in remote.secrets if secret in caplog.text]
+
+
+@pytest.mark.parametrize("is_back", [False, True])
+async def test_a_service_that_ends_before_the_provider_was_told_leaves_that_to_the_next_one(
+    remote: OAuthServer, tmp_path: Path, days: list[float], monkeypatch: pytest.MonkeyPatch, is_back: bool
+) -> None:
+    class KilledError(BaseException):
+        pass
+
+    async def killed(*_: Any) -> bool:
+        raise KilledError
+
+    async with running_service(tmp_path, policy_with(remote), **at(tmp_path)) as service:
+        await Browser(service, "ada").sign_in(remote, "ada")
+        refresh = list(remote.refreshable)
+        await set_policy(service, tmp_path, WITHOUT)
+        await look(service)
+        days[0] += 8
+        with monkeypatch.context() as patch:
+            patch.setattr("jupyter_agentbox.hub.left_sign_ins.revoke", killed)
+            with pytest.raises(KilledError):
+                await look(service)
+        assert revoked(remote) == []
+    now = policy_with(remote) if is_back else WITHOUT
+    async with running_service(tmp_path, now, **at(tmp_path)) as service:
+        if is_back:
+            assert await Browser(service, "ada").status() != "signed in"
+        await look(service)
+        assert (kept_in(tmp_path), revoked(remote)) == ([], refresh)
+
+
+async def test_a_provider_that_answers_later_is_asked_again_until_then_and_not_afterwards(
+    remote: OAuthServer, tmp_path: Path, days: list[float]
+) -> None:
+    async with running_service(tmp_path, policy_with(remote), **at(tmp_path)) as service:
+        await Browser(service, "ada").sign_in(remote, "ada")
+        await set_policy(service, tmp_path, WITHOUT)
+        await look(service)
+        days[0] += 8
+        remote.on_ask = lambda _: 1 / 0
+        await look(service)
+        remote.on_ask = lambda _: None
+        for _ in range(3):
+            await look(service)
+        assert (kept_in(tmp_path), len(revoked(remote)), remote.refreshable) == ([], 2, {})
+
+
+async def test_a_sign_in_made_while_an_earlier_one_is_being_revoked_stays(
+    remote: OAuthServer, tmp_path: Path, days: list[float]
+) -> None:
+    async with running_service(tmp_path, policy_with(remote), **at(tmp_path)) as service:
+        await Browser(service, "ada").sign_in(remote, "ada")
+        await set_policy(service, tmp_path, policy_with(remote, url=f"{remote.url}?of=another"))
+        await look(service)
+        days[0] += 8
+        remote.on_ask = lambda what: 1 / 0 if what == "/revoke" else None
+        await look(service)
+        assert (await Browser(service, "ada").sign_in(remote, "ada")).code == 200
+        remote.on_ask = lambda _: None
+        await look(service)
+        assert (kept_in(tmp_path), len(revoked(remote))) == ([("ada", SERVER)], 1)
+        assert await Browser(service, "ada").status() == "signed in"
 
 
 async def test_a_sign_in_made_during_the_look_stays(
