@@ -167,6 +167,7 @@ class ReadyHandler(HubServiceHandler):
         else:
             policy, forwarder = self.parts.policy.to_json(), self.parts.forwarder
             down = [] if forwarder is None else forwarder.down()
+            stops_calls = forwarder is not None and forwarder.stops_calls
             self.finish(
                 {
                     "status": "ok",
@@ -174,6 +175,7 @@ class ReadyHandler(HubServiceHandler):
                     "policy": policy,
                     "group_problems": self.parts.approver_groups.problem_count,
                     "audit_sinks_down": down,
+                    "audit_stops_calls": stops_calls,
                 }
             )
 

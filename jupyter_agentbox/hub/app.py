@@ -18,6 +18,7 @@ from traitlets import TraitError
 from traitlets.config import Application
 
 from jupyter_agentbox.background import in_background
+from jupyter_agentbox.core.audit_trail import AuditSettings, WhenDown
 from jupyter_agentbox.core.text import counted, did_you_mean, visible
 from jupyter_agentbox.exceptions import DatabaseHeldError, StorageError
 from jupyter_agentbox.storage.sign_ins import SqlSignInTable
@@ -111,7 +112,7 @@ class HubService(HubTraits, Application):
             *notes_of_sinks(audit),
         ]
         if self.check_config:
-            _tell(policy, len(audit.sinks), [*notes, *self._notes_on_groups(policy)])
+            _tell(policy, audit, [*notes, *self._notes_on_groups(policy)])
             return OK
         log_as_json(cast("int | str", self.log_level))
         for note in notes:
@@ -328,13 +329,15 @@ async def _remove_sign_ins(database_url: str, user: str) -> int:
         await table.aclose()
 
 
-def _tell(policy: PolicyFile, sinks: int, notes: Sequence[str]) -> None:
+def _tell(policy: PolicyFile, audit: AuditSettings, notes: Sequence[str]) -> None:
     """Print the notes on a configuration that can be used, and a summary of its policy and audit sinks."""
     sys.stderr.writelines(visible(f"note: {note}\n") for note in notes)
     rules = counted(len(policy.policy.rules), "rule")
     servers = counted(len(policy.servers), "central server")
     local = "" if policy.local is None else ", a policy for users' own tools"
-    receivers = f", {counted(sinks, 'audit sink')}" if sinks else ""
+    receivers = f", {counted(len(audit.sinks), 'audit sink')}" if audit.sinks else ""
+    if audit.sinks and audit.when_down is WhenDown.DENY:
+        receivers += " without which no call runs"
     verdict = f"no errors, {counted(len(notes), 'note')}" if notes else "nothing is wrong"
     sys.stdout.write(visible(f"{policy.path}: {rules}, {servers}{local}{receivers}; {verdict}\n"))
 

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from jupyter_agentbox.audit_sinks.http import HubServiceSink
 from jupyter_agentbox.audit_sinks.sinks import sink_of
 from jupyter_agentbox.core.approvals import ApprovalRequest
-from jupyter_agentbox.core.audit_trail import ArgumentsKept, AuditSettings, request_fields
+from jupyter_agentbox.core.audit_trail import ArgumentsKept, AuditSettings, WhenDown, request_fields
 from jupyter_agentbox.core.calls import JsonObject
 from jupyter_agentbox.core.ports import AuditSink, Clock, Ids
 from jupyter_agentbox.core.redaction import Redaction
@@ -92,8 +92,19 @@ def _sink_of(address: str, token_file: str) -> AuditSink:
 
 def notes_of_sinks(settings: AuditSettings) -> list[str]:
     """Return a note for each file that sinks need and that cannot be used now, and for what others can read."""
-    found = [*_notes_of_files(settings.sinks), *_notes_of_clear_text(settings.sinks)]
+    found = [*_notes_of_files(settings.sinks), *_notes_of_clear_text(settings.sinks), *_notes_of_when_down(settings)]
     return [*found, *_notes_of_token(settings.token_file)] if settings.token_file else found
+
+
+def _notes_of_when_down(settings: AuditSettings) -> Iterable[str]:
+    if settings.when_down is not WhenDown.DENY:
+        return
+    setting = '`HubService.audit_when_down` is "deny"'
+    if not settings.sinks:
+        yield f"{setting}, but there is no audit sink: it has no effect"
+    for number, address in enumerate(settings.sinks, 1):
+        if urlsplit(address).scheme == "syslog" and urlsplit(address).netloc:
+            yield f"{setting}, but {_entry(number)} confirms nothing (UDP): use `syslog+tls`"
 
 
 def _notes_of_clear_text(addresses: Sequence[str]) -> Iterable[str]:

@@ -12,11 +12,12 @@ from datetime import timedelta
 from pathlib import Path
 
 from jupyter_agentbox.core.approvals import ApprovalRequest
-from jupyter_agentbox.core.audit_trail import AuditSettings
+from jupyter_agentbox.core.audit_trail import AuditSettings, WhenDown
 from jupyter_agentbox.core.calls import ToolCall
 from jupyter_agentbox.core.changes import Facts
 from jupyter_agentbox.core.local_calls import is_local
 from jupyter_agentbox.core.policy import Effect
+from jupyter_agentbox.core.ports import ApprovalStore
 from jupyter_agentbox.core.redaction import SECRET_NAMES, Redaction
 from jupyter_agentbox.core.reviewers import DecideWith
 from jupyter_agentbox.core.service_claims import Process
@@ -45,6 +46,7 @@ from jupyter_agentbox.storage.sign_ins import SqlSignInTable
 from jupyter_agentbox.system import RandomIds, SystemClock
 
 from .activity import ActivityRelay
+from .announcing_store import AnnouncingStore
 from .approver_groups import ApproverGroups
 from .audit_sinks import make_forwarder, make_outbox
 from .callers import asker_of
@@ -305,11 +307,25 @@ def build(settings: Settings, policy: PolicyFile, environment: Mapping[str, str]
         is_asked = policies.evaluate(request.call, request.tool).effect is Effect.ASK
         return request.call.is_whole and is_asked and not why_otherwise(request)
 
+    forwarder = None
+    if outbox is not None:
+        forwarder = make_forwarder(
+            settings.audit,
+            outbox,
+            database_url=settings.database_url,
+            clock=clock,
+            ids=ids,
+            counter=metrics,
+            claim=claim,
+        )
+    requests: ApprovalStore = store
+    if outbox is not None and forwarder is not None and settings.audit.when_down is WhenDown.DENY:
+        requests = AnnouncingStore(store, outbox=outbox, forwarder=forwarder)
     grants = GrantManager(store=store, clock=clock, ids=ids, decide_with=DecideWith.PERSON)
     waiting_time = timedelta(seconds=settings.approval_timeout)
     waiting_times = WaitingTimes(timeout=waiting_time)
     approvals = ApprovalManager(
-        store=store,
+        store=requests,
         announcer=announcer,
         clock=clock,
         ids=ids,
@@ -327,17 +343,6 @@ def build(settings: Settings, policy: PolicyFile, environment: Mapping[str, str]
         checker=checker,
         decide_with=DecideWith.PERSON,
     )
-    forwarder = None
-    if outbox is not None:
-        forwarder = make_forwarder(
-            settings.audit,
-            outbox,
-            database_url=settings.database_url,
-            clock=clock,
-            ids=ids,
-            counter=metrics,
-            claim=claim,
-        )
     running_calls = RunningCalls(requests=approvals.requests, announcer=announcer, listener=ActivityRelay(open_calls))
     calls = CallManager(
         approvals=approvals,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import json
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,13 +13,13 @@ from typing import Final, Protocol
 
 from jupyter_agentbox import __version__
 from jupyter_agentbox.background import in_background
-from jupyter_agentbox.core.audit_trail import AuditEvent, AuditSettings
+from jupyter_agentbox.core.audit_trail import AuditEvent, AuditSettings, WhenDown
 from jupyter_agentbox.core.calls import JsonObject
 from jupyter_agentbox.core.ports import AuditSink, Clock
 from jupyter_agentbox.core.text import counted
-from jupyter_agentbox.exceptions import DatabaseHeldError, StorageError
+from jupyter_agentbox.exceptions import AuditError, DatabaseHeldError, StorageError
 from jupyter_agentbox.services.audit.senders import DeliveryResult, Sender, batch_of
-from jupyter_agentbox.storage.outbox import Outbox
+from jupyter_agentbox.storage.outbox import Outbox, Outgoing
 from jupyter_agentbox.storage.outbox_reader import MOST_REFUSED, Backlog, OutboxReader, SealedRecord
 
 log = logging.getLogger(__name__)
@@ -29,6 +30,7 @@ _GATHER: Final = 0.2
 _RETRY: Final = 2.0
 #: Seconds that a stopping service waits for a thread that waits for a sink.
 _FAREWELL: Final = 1.0
+_WITHDRAWN: Final = "whoever wanted it has withdrawn it"
 
 
 class ForwardCounter(Protocol):
@@ -74,6 +76,10 @@ class _Route:
         Set if there is nothing to send, or the sink does not accept it now.
     accepted : int
         Up to which position the sink accepted records from this process, also if that could not be written down.
+    refused : set of int
+        The positions of those of them that it refused for good.
+    has_all : bool
+        Whether there was nothing left to send.
     """
 
     def __init__(self, number: int, address: str, sink: AuditSink, *, pause: float, counter: ForwardCounter) -> None:
@@ -81,9 +87,16 @@ class _Route:
         self.has_records = asyncio.Event()
         self.is_settled = asyncio.Event()
         self.accepted = 0
+        self.refused: set[int] = set()
+        self.has_all = True
         self.sender = Sender(sink, pause=pause, count=partial(counter.forwarded, number), on_failure=self._note_failure)
         self._number = number
         self._counter = counter
+
+    @property
+    def is_stuck(self) -> bool:
+        """Whether there are records that the sink does not accept now."""
+        return self.sender.is_down and not self.has_all
 
     def _note_failure(self) -> None:
         self._counter.sink_failed(self._number)
@@ -93,8 +106,8 @@ class _Route:
 class RecordForwarder:
     """Sends the records in the outbox to each sink, in order and at least once.
 
-    Each sink has its own position, so none waits for another, and calls wait for none. Positions are in the database:
-    whichever process holds that next, on whatever machine, continues there.
+    Each sink has its own position, so none waits for another, and calls wait for none, unless the settings say so.
+    Positions are in the database: whichever process holds that next, on whatever machine, continues there.
 
     Parameters
     ----------
@@ -131,6 +144,8 @@ class RecordForwarder:
         self._settings = settings
         self._clock = clock
         self._has_added = asyncio.Event()
+        self._has_moved = asyncio.Event()
+        self._revocations: list[Outgoing] = []
         self._tasks: list[asyncio.Task[None]] = []
 
     async def start(self) -> None:
@@ -144,7 +159,8 @@ class RecordForwarder:
         if lost:
             log.warning("%s were waiting for an audit sink that is no longer configured", counted(lost, "record"))
         kept = self._settings.arguments.value
-        started: JsonObject = {"user": "", "arguments_kept": kept, "version": __version__}
+        when_down = self._settings.when_down.value
+        started: JsonObject = {"user": "", "when_down": when_down, "arguments_kept": kept, "version": __version__}
         await self._reader.add(self._outbox.own(AuditEvent.STARTED.value, started))
         self._outbox.follow(self._has_added.set)
         self._has_added.set()
@@ -162,6 +178,81 @@ class RecordForwarder:
     def down(self) -> Sequence[int]:
         """Return the numbers of the sinks that did not accept the last records."""
         return [number for number, route in enumerate(self._routes, start=1) if route.sender.is_down]
+
+    @property
+    def stops_calls(self) -> bool:
+        """Whether nothing is decided and no call starts now, because a sink accepts no records."""
+        return self._settings.when_down is WhenDown.DENY and any(route.is_stuck for route in self._routes)
+
+    async def announce(self, record: Outgoing, request_id: str) -> int:
+        """Send the record of what is about to happen; return its number once all sinks have accepted it.
+
+        Parameters
+        ----------
+        record : Outgoing
+            The record.
+        request_id : str
+            The request that it is about.
+
+        Raises
+        ------
+        AuditError
+            A sink does not accept it, so it must not happen; that is recorded, too.
+        StorageError
+            It could not be stored.
+        """
+        try:
+            async with asyncio.timeout(self._settings.patience) as limit:
+                await self._until(lambda route: not route.is_stuck)  # otherwise each attempt would leave two records
+                limit.reschedule(None)
+                sealed = await self._added(record, request_id)
+        except TimeoutError:
+            raise _not_accepted(request_id) from None
+        sequence = _sequence_of(sealed)
+        try:
+            async with asyncio.timeout(self._settings.patience):
+                await self._until(lambda route: route.accepted >= sealed.position)
+            if any(sealed.position in route.refused for route in self._routes):
+                raise TimeoutError
+        except TimeoutError:
+            self.revoke(sequence, request_id, "an audit sink did not accept the record")
+            raise _not_accepted(request_id) from None
+        except asyncio.CancelledError:
+            self.revoke(sequence, request_id, _WITHDRAWN)
+            raise
+        return sequence
+
+    def revoke(self, sequence: int, request_id: str, why: str) -> None:
+        """Record that an announced change did not take effect."""
+        fields: JsonObject = {"user": "", "request_id": request_id, "revoked": sequence, "reason": why}
+        self._revocations.append(self._outbox.own(AuditEvent.REVOKED.value, fields))
+        self._has_added.set()
+
+    async def _added(self, record: Outgoing, request_id: str) -> SealedRecord:
+        """Store and seal a record. If the caller is cancelled meanwhile, it is revoked."""
+        adding = asyncio.ensure_future(self._reader.add_sealed(record))
+
+        def revoke(done: asyncio.Future[SealedRecord]) -> None:
+            if not done.cancelled() and done.exception() is None:
+                self.revoke(_sequence_of(done.result()), request_id, _WITHDRAWN)
+
+        try:
+            sealed = await asyncio.shield(adding)
+        except asyncio.CancelledError:
+            adding.add_done_callback(revoke)
+            raise
+        self._announce()
+        return sealed
+
+    async def _until(self, condition: Callable[[_Route], bool]) -> None:
+        """Wait until a condition is true of all routes."""
+        while not all(condition(route) for route in self._routes):
+            await self._has_moved.wait()
+
+    def _move(self) -> None:
+        """Wake those who wait for a sink."""
+        self._has_moved.set()
+        self._has_moved = asyncio.Event()
 
     async def states(self) -> Sequence[SinkState]:
         """Return how far each sink has come.
@@ -226,6 +317,9 @@ class RecordForwarder:
                 await asyncio.sleep(_GATHER)
 
     async def _seal(self) -> None:
+        while self._revocations:
+            await self._reader.add(self._revocations[0])
+            del self._revocations[0]
         while await self._reader.seal():
             self._announce()
         self._announce()
@@ -233,6 +327,7 @@ class RecordForwarder:
     def _announce(self) -> None:
         for route in self._routes:
             route.is_settled.clear()
+            route.has_all = False
             route.has_records.set()
 
     async def _send(self, route: _Route) -> None:
@@ -247,12 +342,18 @@ class RecordForwarder:
                 async def set_aside(_: bytes, error: Exception, record: SealedRecord = first) -> str:
                     return await self._set_aside(route, record, error)
 
-                done = len((await route.sender.hand_over(batch, set_aside)).lines)
+                handed = await route.sender.hand_over(batch, set_aside)
+                done = len(handed.lines)
                 route.accepted = records[done - 1].position
+                if handed.refusal is not None:
+                    route.refused.add(route.accepted)
+                self._move()
                 await self._reader.sent(route.key, route.accepted)
                 records = records[done:]
         if not route.has_records.is_set():
             route.is_settled.set()
+            route.has_all = True
+            self._move()
 
     async def _set_aside(self, route: _Route, record: SealedRecord, error: Exception) -> str:
         try:
@@ -267,6 +368,20 @@ class RecordForwarder:
         # Clocks may go back.
         seconds = 0.0 if backlog.oldest is None else max(0.0, (self._clock.now() - backlog.oldest).total_seconds())
         return SinkState(number=number, is_down=route.sender.is_down, waiting=backlog.records, seconds=seconds)
+
+
+def _sequence_of(sealed: SealedRecord) -> int:
+    """Return the number of a record in the service's chain."""
+    return int(json.loads(sealed.line)["sequence"])
+
+
+def _not_accepted(request_id: str) -> AuditError:
+    """Return the error for people, who are not told which sinks there are."""
+    return AuditError(
+        "nothing was decided and nothing ran, because an audit sink of the Hub service does not accept records now."
+        " Try again later, or ask your administrator.",
+        request_id=request_id,
+    )
 
 
 def _key_of(address: str) -> str:

@@ -15,7 +15,13 @@ from tornado.httputil import HTTPServerRequest
 
 from jupyter_agentbox.core.calls import JsonObject
 from jupyter_agentbox.core.text import one_line, visible
-from jupyter_agentbox.exceptions import AgentBoxError, NotAnApproverError, StorageError, TooManyRequestsError
+from jupyter_agentbox.exceptions import (
+    AgentBoxError,
+    AuditError,
+    NotAnApproverError,
+    StorageError,
+    TooManyRequestsError,
+)
 from jupyter_agentbox.services.audit.changes import ChangeRecorder
 from jupyter_agentbox.services.audit.manager import AuditManager
 from jupyter_agentbox.services.handlers import read_json_object, status_code_of
@@ -338,7 +344,7 @@ def log_error(request: HTTPServerRequest, error: BaseException) -> None:
 
 def client_message(error: AgentBoxError) -> str:
     """Return an error's message for users. It does not name the database; the log does."""
-    if isinstance(error, StorageError):
+    if isinstance(error, StorageError) and not isinstance(error, AuditError):
         return "the service's database cannot be used at the moment. Try again later; the service's log says why."
     return str(error)
 

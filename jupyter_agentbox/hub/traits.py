@@ -9,7 +9,7 @@ from typing import Any
 from traitlets import Bool, Enum, Float, HasTraits, Integer, List, Unicode, validate
 
 from jupyter_agentbox.audit_sinks.settings import Addresses
-from jupyter_agentbox.core.audit_trail import ArgumentsKept, AuditSettings
+from jupyter_agentbox.core.audit_trail import ArgumentsKept, AuditSettings, WhenDown
 from jupyter_agentbox.core.redaction import SECRET_NAMES
 from jupyter_agentbox.storage.retention import RetentionLimits
 
@@ -125,6 +125,14 @@ class HubTraits(HasTraits):
             " the place where the service runs, and what the policy says under `local` is about users' servers."
         ),
     ).tag(config=True)
+    audit_when_down = Enum(
+        [each.value for each in WhenDown],
+        default_value=WhenDown.SPOOL.value,
+        help=(
+            "What happens while an audit sink accepts no records: `spool`, everything goes on, and the records wait in"
+            " the service's database; `deny`, nothing is decided and no central call starts."
+        ),
+    ).tag(config=True)
     audit_arguments = Enum(
         [ArgumentsKept.REDACTED.value, ArgumentsKept.DIGEST.value],
         default_value=ArgumentsKept.REDACTED.value,
@@ -165,6 +173,7 @@ class HubTraits(HasTraits):
             retention=RetentionLimits(days=self.keep_days, bytes=None, long_arguments=None),
             audit=AuditSettings(
                 sinks=tuple(self.audit_sinks),
+                when_down=WhenDown(self.audit_when_down),
                 arguments=ArgumentsKept(self.audit_arguments),
                 token_file=self.audit_token_file,
             ),

@@ -193,7 +193,7 @@ class SqlApprovalStore(SqlStore):
         On return, the request survives this process and, a moment later, the machine.
         """
         tool = self._tool_row(request.tool)
-        outgoing = [] if self._outbox is None else [await self._outbox.of_new(request)]
+        outgoing = await self._record_of_new(request)
         if is_long(request.call.arguments):
             # In a thread: serialising millions of values would block the loop.
             kept, row, long_arguments = await asyncio.to_thread(self._rows, request, tool["digest"], is_long=True)
@@ -308,10 +308,17 @@ class SqlApprovalStore(SqlStore):
         self._announce(outgoing)
         return written
 
+    async def _record_of_new(self, request: ApprovalRequest) -> Sequence[Outgoing]:
+        if self._outbox is None or self._outbox.is_announced(request):
+            return []
+        return [await self._outbox.of_new(request)]
+
     async def _record_of_change(
         self, request: ApprovalRequest, status: Status, outcome: OutcomeState | None
     ) -> Sequence[Outgoing]:
-        return [] if self._outbox is None else [await self._outbox.of_change(request, status, outcome)]
+        if self._outbox is None or self._outbox.is_announced(request):
+            return []
+        return [await self._outbox.of_change(request, status, outcome)]
 
     def _announce(self, outgoing: Sequence[Outgoing]) -> None:
         if self._outbox is not None and outgoing:

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
 
@@ -136,6 +137,7 @@ class Outbox:
         self._whose = whose
         self._fields = fields
         self._on_added: Callable[[], None] = lambda: None
+        self._announced: list[ApprovalRequest] = []
 
     def follow(self, on_added: Callable[[], None]) -> None:
         """Have a function called after each commit that added records."""
@@ -144,6 +146,19 @@ class Outbox:
     def added(self) -> None:
         """Say that added records are committed."""
         self._on_added()
+
+    @contextmanager
+    def announced(self, request: ApprovalRequest) -> Iterator[None]:
+        """Have the stores add no record of a request as it is now, because it was added before."""
+        self._announced.append(request)
+        try:
+            yield
+        finally:
+            self._announced = [one for one in self._announced if one is not request]
+
+    def is_announced(self, request: ApprovalRequest) -> bool:
+        """Whether the record of a request as it is now was added before."""
+        return any(one is request for one in self._announced)
 
     async def of_new(self, request: ApprovalRequest) -> Outgoing:
         """Return the record of a new request."""

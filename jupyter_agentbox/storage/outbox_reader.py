@@ -132,6 +132,15 @@ class OutboxReader:
         """
         await self._committer.run(lambda connection: add_records(connection, [record]), write=True)
 
+    async def add_sealed(self, record: Outgoing) -> SealedRecord:
+        """Add a record of the service and seal it, with all that were added before; return it.
+
+        Raises
+        ------
+        StorageError
+        """
+        return await self._committer.run(lambda connection: _add_sealed(connection, record), write=True)
+
     async def seal(self) -> bool:
         """Seal some of the added records; return whether there may be more.
 
@@ -206,6 +215,15 @@ def _begin(connection: Connection, sinks: Sequence[str], chain: str) -> int:
     connection.execute(outbox_sinks.delete().where(outbox_sinks.c.sink.not_in(sinks)))
     _remove_sent(connection)
     return max(0, min(known[sink] for sink in sinks) - min(known.values()))
+
+
+def _add_sealed(connection: Connection, record: Outgoing) -> SealedRecord:
+    values = {"made_at": record.made_at, "is_own": int(record.is_own), "record": record.record}
+    added = connection.execute(outbox.insert().values(values).returning(outbox.c.id)).scalar_one()
+    while _seal(connection):
+        pass
+    row = connection.execute(select(outbox.c.position, outbox.c.record).where(outbox.c.id == added)).one()
+    return SealedRecord(row.position, row.record)
 
 
 def _seal(connection: Connection) -> bool:

@@ -1,0 +1,214 @@
+"""If `audit_when_down` is `deny`, nothing is decided and no call starts before the audit sinks have the record."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jupyter_agentbox.core.audit_trail import AuditSettings, WhenDown
+from jupyter_agentbox.exceptions import StorageError
+from jupyter_agentbox.hub.app import main
+from tests.collectors import Collector, collecting
+
+from .service import TIMEOUT, Service, a_policy, ask, running_service
+from .test_audit_sinks import ask_and_allow, call_once, metrics, own_chain
+from .test_reports import database_url
+from .test_service import ALLOW, call, waiting
+
+__all__ = ["database_url"]
+
+REASON = "an audit sink of the Hub service does not accept records now"
+
+
+def deny(*addresses: str, **more: Any) -> AuditSettings:
+    settings = {"pause": 0.01, "last_patience": TIMEOUT, "patience": TIMEOUT, **more}
+    return AuditSettings(sinks=addresses, when_down=WhenDown.DENY, **settings)
+
+
+async def health(service: Service) -> tuple[list[int], bool]:
+    found = await service.json("health/ready")
+    assert found["status"] == "ok"
+    return found["audit_sinks_down"], found["audit_stops_calls"]
+
+
+def decisions(sink: Collector) -> list[Any]:
+    """Return what happened to the decisions of which the sink has a record and that were not revoked."""
+    revoked = {one["revoked"] for one in sink.records if one["event"] == "revoked"}
+    return [one for one in sink.records if one["event"] == "decided" and one["sequence"] not in revoked]
+
+
+async def test_calls_and_decisions_wait_for_their_record_and_stop_while_the_sink_is_down(
+    tmp_path: Path, database_url: str
+) -> None:
+    policy = a_policy(ask("query", group="data-stewards"), {**ALLOW, "tool": "drop"})
+    async with (
+        asyncio.timeout(TIMEOUT),
+        collecting() as sink,
+        running_service(tmp_path, policy, database_url=database_url, audit=deny(sink.url, patience=1.5)) as service,
+        service.tools_of("ada") as tools,
+    ):
+        assert not (await tools.call_tool(call("drop"))).is_error
+        await sink.has("ended")
+        assert await health(service) == ([], False)
+
+        sink.status = 503
+        calling = asyncio.create_task(tools.call_tool(call("query", sql="select 1")))
+        request = await waiting(service, "bob")  # asking decides nothing
+        for _ in range(3):
+            refused = await tools.call_tool(call("drop"))
+            assert refused.is_error
+            assert REASON in refused.text
+            assert sink.url not in refused.text
+        assert await health(service) == ([1], True)
+        for answer in ("allow_once", "reject_once"):
+            status, told = await service.decide(request, "bob", answer)
+            assert (status, REASON in told["message"]) == (503, True)
+        assert [one["status"] for one in await service.pending("bob")] == ["pending"]
+        assert (await metrics(service))['lag_records{sink="1"}'] < 6  # what is refused leaves no records behind
+        own = (await service.json("api/requests", token="ada"))["own"]
+        assert [one["call"]["tool"] for one in own if one["status"] == "approved"] == ["drop"]
+
+        sink.status = 200
+        while (await health(service))[1]:
+            pass
+        assert (await service.decide(request, "bob"))[0] == 200
+        assert not (await calling).is_error
+        assert not (await tools.call_tool(call("drop"))).is_error
+        await sink.has("ended", 3)
+    states = [((one.get("outcome") or {}).get("state"), one["tool"]) for one in decisions(sink)]
+    assert states == [("running", "drop"), (None, "query"), ("running", "query"), ("running", "drop")]
+    chain = own_chain(sink.lines)
+    assert chain.is_ended
+
+
+async def test_a_call_starts_only_after_the_sink_has_accepted_its_record(tmp_path: Path) -> None:
+    class Slow(Collector):
+        has_record = asyncio.Event()
+        may_answer = asyncio.Event()
+
+        async def take(self, body: bytes, headers: Any) -> None:
+            if b'"event":"decided"' in body:
+                self.has_record.set()
+                await self.may_answer.wait()
+            await super().take(body, headers)
+
+    async with (
+        asyncio.timeout(TIMEOUT),
+        collecting(Slow()) as sink,
+        running_service(tmp_path, a_policy(ALLOW), audit=deny(sink.url)) as service,
+    ):
+        calling = asyncio.create_task(call_once(service))
+        await Slow.has_record.wait()
+        assert (await service.json("api/requests", token="ada"))["own"] == []
+        assert not calling.done()
+        Slow.may_answer.set()
+        await calling
+        await sink.has("ended")
+    assert sink.events == ["started", "decided", "ended", "stopped"]
+
+
+async def test_each_of_several_approvals_is_announced_and_recorded_once(tmp_path: Path) -> None:
+    async with (
+        asyncio.timeout(TIMEOUT),
+        collecting() as sink,
+        running_service(tmp_path, a_policy(ask(group="data-stewards")), audit=deny(sink.url)) as service,
+    ):
+        await ask_and_allow(service)
+        await sink.has("ended")
+    assert sink.events == ["started", "asked", "decided", "decided", "ended", "stopped"]
+    assert own_chain(sink.lines).records == 6
+
+
+async def test_a_record_that_the_sink_refuses_for_good_stops_only_its_own_call(tmp_path: Path) -> None:
+    class Picky(Collector):
+        async def take(self, body: bytes, headers: Any) -> None:
+            self.status = 400 if b'"decided"' in body and b"select 13" in body else 200
+            await super().take(body, headers)
+
+    async with (
+        asyncio.timeout(TIMEOUT),
+        collecting(Picky()) as sink,
+        running_service(tmp_path, a_policy(ALLOW), audit=deny(sink.url)) as service,
+        service.tools_of("ada") as tools,
+    ):
+        refused = await tools.call_tool(call(sql="select 13"))
+        assert REASON in refused.text
+        await sink.has("revoked")
+        await call_once(service)
+        await sink.has("ended")
+    assert sink.events == ["started", "revoked", "decided", "ended", "stopped"]
+
+
+async def test_what_the_store_does_not_take_is_revoked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with (
+        asyncio.timeout(TIMEOUT),
+        collecting() as sink,
+        running_service(tmp_path, a_policy(ask(group="data-stewards")), audit=deny(sink.url)) as service,
+        service.tools_of("ada") as tools,
+    ):
+        calling = asyncio.create_task(tools.call_tool(call()))
+        request = await waiting(service, "bob")
+
+        async def fail(*_: Any, **__: Any) -> bool:
+            raise StorageError("database or disk is full")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(service.box.store, "replace_if", fail)
+            assert (await service.decide(request, "bob"))[0] == 503
+        await sink.has("revoked")
+        assert decisions(sink) == []
+        assert (await service.decide(request, "bob"))[0] == 200
+        await calling
+    revoked = next(one for one in sink.records if one["event"] == "revoked")
+    assert (revoked["request_id"], revoked["reason"]) == (request["id"], "the store did not take it")
+
+
+async def test_a_call_that_is_withdrawn_while_it_waits_for_the_sink_does_not_run(tmp_path: Path) -> None:
+    class Silent(Collector):
+        has_record = asyncio.Event()
+        may_answer = asyncio.Event()
+
+        async def take(self, body: bytes, headers: Any) -> None:
+            if b'"event":"decided"' in body:
+                self.has_record.set()
+                await self.may_answer.wait()
+            await super().take(body, headers)
+
+    async with (
+        asyncio.timeout(TIMEOUT),
+        collecting(Silent()) as sink,
+        running_service(tmp_path, a_policy(ALLOW), audit=deny(sink.url)) as service,
+        service.tools_of("ada") as tools,
+    ):
+        calling = asyncio.create_task(tools.call_tool(call()))
+        await Silent.has_record.wait()
+        calling.cancel()
+        await asyncio.wait([calling])
+        while service.box.calls._running:  # noqa: ASYNC110
+            await asyncio.sleep(0)
+        Silent.may_answer.set()
+        await sink.has("revoked")
+        assert (await service.json("api/requests", token="ada"))["own"] == []
+    assert decisions(sink) == []
+
+
+def test_the_command_notes_what_makes_no_sense_and_says_what_happens(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    policy, config = tmp_path / "policy.json", tmp_path / "hub_config.py"
+    policy.write_text(json.dumps({"rules": []}))
+
+    def check(*sinks: str, when_down: str = "deny") -> tuple[int, str, str]:
+        config.write_text(f"c.HubService.audit_sinks = {list(sinks)}\nc.HubService.audit_when_down = {when_down!r}\n")
+        code = main([f"--policy={policy}", f"--config={config}", "--check-config"])
+        told = capsys.readouterr()
+        return code, told.err, told.out
+
+    assert check("stdout:")[2].endswith(", 1 audit sink without which no call runs; nothing is wrong\n")
+    assert check("stdout:", when_down="spool")[2].endswith(", 1 audit sink; nothing is wrong\n")
+    assert "there is no audit sink: it has no effect" in check()[1]
+    assert "entry 1 of `HubService.audit_sinks` confirms nothing (UDP)" in check("syslog://127.0.0.1")[1]
