@@ -27,7 +27,8 @@ from jupyter_agentbox.system import SystemClock
 
 from .approver_groups import notes_on_groups
 from .audit_sinks import AuditSinksError, notes_of_sinks, sinks_of
-from .composition import HubBox, build
+from .box import HubBox
+from .composition import build
 from .gc_pauses import kept_short
 from .group_members import HubGroupMembers
 from .logs import log_as_json

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import logging
 import os
 import socket
 from collections.abc import Mapping, Sequence
@@ -17,12 +15,11 @@ from jupyter_agentbox.core.calls import ToolCall
 from jupyter_agentbox.core.changes import Facts
 from jupyter_agentbox.core.local_calls import is_local
 from jupyter_agentbox.core.policy import Effect
-from jupyter_agentbox.core.ports import ApprovalStore
+from jupyter_agentbox.core.ports import ApprovalStore, Clock, Ids
 from jupyter_agentbox.core.redaction import SECRET_NAMES, Redaction
 from jupyter_agentbox.core.reviewers import DecideWith
 from jupyter_agentbox.core.service_claims import Process
 from jupyter_agentbox.core.waiting_times import WaitingTimes
-from jupyter_agentbox.exceptions import DatabaseHeldError, StorageError
 from jupyter_agentbox.mcp_client.arguments import JsonSchemaChecker
 from jupyter_agentbox.mcp_client.limits import ServerLimits
 from jupyter_agentbox.processes.identity import has_ended, machine_of_this_process, start_of
@@ -39,6 +36,7 @@ from jupyter_agentbox.services.policies.manager import Person, PolicyManager
 from jupyter_agentbox.services.questions.manager import QuestionManager
 from jupyter_agentbox.storage.approvals import SqlApprovalStore
 from jupyter_agentbox.storage.audit_log import SqlAuditLog
+from jupyter_agentbox.storage.outbox import Outbox
 from jupyter_agentbox.storage.reports import SqlReportLog
 from jupyter_agentbox.storage.retention import RetentionLimits
 from jupyter_agentbox.storage.service_claim import ServiceClaim
@@ -49,6 +47,7 @@ from .activity import ActivityRelay
 from .announcing_store import AnnouncingStore
 from .approver_groups import ApproverGroups
 from .audit_sinks import make_forwarder, make_outbox
+from .box import HubBox
 from .callers import asker_of
 from .calls import CentralCalls
 from .central_servers import CentralServers
@@ -67,8 +66,6 @@ from .reviews import ReviewManager, approvers_of
 from .sign_in_keys import SignInKeys
 from .sign_in_managers import SignInManagers
 from .sign_ins import CentralSignIns
-
-log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,110 +124,21 @@ class Settings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HubBox:
-    """The parts of the service, connected."""
+class _Basis:
+    """What most parts are built from, and what many of them share."""
 
-    claim: ServiceClaim
-    store: SqlApprovalStore
-    servers: CentralServers
-    approvals: ApprovalManager
-    reviews: ReviewManager
-    calls: CentralCalls
-    open_calls: OpenCalls
-    audit: AuditManager
-    reports: ReportManager
-    call_limiter: RateLimiter
-    return_limiter: RateLimiter
-    request_limiter: RateLimiter
-    metrics: Metrics
-    checker: JsonSchemaChecker
+    settings: Settings
+    environment: Mapping[str, str]
+    clock: Clock
+    ids: Ids
     policy: PolicyInForce
-    approver_groups: ApproverGroups
-    changes: ChangeRecorder
-    sign_ins: CentralSignIns
-    left_sign_ins: LeftSignIns
-    sign_in_managers: SignInManagers
-    forwarder: RecordForwarder | None
-
-    async def start(self) -> None:
-        """Open the store. Requests that waited when a service ended are kept for their callers; others are closed.
-
-        Raises
-        ------
-        DatabaseHeldError
-            If another service uses the database.
-        StorageError
-        """
-        await self.claim.take()
-        await self._begin()
-
-    async def start_in_turn(self, stopped: asyncio.Event) -> bool:
-        """Start as soon as no other service uses the database; return ``False`` if `stopped` was set before that.
-
-        Raises
-        ------
-        StorageError
-        """
-        if not await self.claim.take_in_turn(stopped):
-            return False
-        await self._begin()
-        return True
-
-    async def _begin(self) -> None:
-        self.sign_ins.read_keys()
-        await self.store.open()
-        if self.forwarder is not None:
-            await self.forwarder.start()
-        await self.approvals.abandoned.recover()
-        self.changes.start()
-        if self.store.look_again is not None:
-            self.approvals.abandoned.look_again(self.store.look_again, self.store.is_look_due)
-        await self.withdraw_lost()
-
-    async def withdraw_lost(self) -> None:
-        """Close the kept requests whose callers did not come back in time."""
-        await self.calls.withdraw_lost()
-
-    async def is_ready(self) -> str | None:
-        """Check that the database can be read and written; return since when this process has held it.
-
-        Raises
-        ------
-        StorageError
-        """
-        await self.store.check_writable()
-        return self.claim.since
-
-    async def aclose(self) -> None:
-        """Leave waiting requests to the next process, cancel the rest, stop the central servers and close the store."""
-        if self.claim.since is None:  # this process never held the database
-            self.checker.close()
-            await self.claim.aclose()
-            return
-        await self.approver_groups.aclose()
-        self.approvals.abandoned.stop_looking()
-        await self.calls.leave()
-        await self.changes.aclose()
-        if not self.claim.lost.is_set():  # otherwise another process decides what becomes of them
-            await self.approvals.orphan()
-        self.sign_in_managers.close()
-        await self.servers.aclose()
-        await self.left_sign_ins.aclose()
-        await self.sign_ins.aclose()
-        self.checker.close()
-        await self.approvals.recorded()
-        await self.audit.aclose()
-        await self.reports.aclose()
-        if self.forwarder is not None:
-            await self.forwarder.aclose(has_database=not self.claim.lost.is_set())
-        try:
-            await self.store.leave()
-        except DatabaseHeldError as error:
-            log.debug("another service holds the database: %s", error)
-        except StorageError:
-            log.exception("the database could not be released: the next process has to wait for `claim_timeout`")
-        await self.store.aclose()
-        await self.claim.aclose()
+    metrics: Metrics
+    open_calls: OpenCalls
+    announcer: RequestLog
+    redaction: Redaction
+    claim: ServiceClaim
+    outbox: Outbox | None
+    checker: JsonSchemaChecker
 
 
 def build(settings: Settings, policy: PolicyFile, environment: Mapping[str, str]) -> HubBox:
@@ -250,162 +158,237 @@ def build(settings: Settings, policy: PolicyFile, environment: Mapping[str, str]
     ValueError
         If the address of an audit sink is invalid.
     """
-    clock, ids = SystemClock(), RandomIds()
-    in_force = PolicyInForce(policy, environment, clock=clock)
-    metrics = Metrics()
-    open_calls = OpenCalls(patience=settings.resume_timeout)
-    announcer = RequestLog(metrics, on_change=open_calls.changed)
-    redaction = Redaction(settings.secret_names)
-    claim = ServiceClaim(
-        settings.database_url, process=_this_process(ids.new()), has_ended=has_ended, timeout=settings.claim_timeout
-    )
-    outbox = make_outbox(settings.audit, clock=clock, redaction=redaction, environment=environment)
-    store = SqlApprovalStore(
-        settings.database_url,
-        clock=clock,
-        limits=settings.retention,
-        redaction=redaction,
-        service_claim=claim,
-        outbox=outbox,
-    )
-    sign_ins = CentralSignIns(
-        SqlSignInTable(settings.database_url, clock=clock, service_claim=claim),
-        SignInKeys(settings.sign_in_key),
-        policy=in_force,
-        public_url=settings.public_url,
-        keep_days=settings.sign_in_days,
-    )
-    left_sign_ins = LeftSignIns(
-        sign_ins.table,
-        sign_ins.keys,
-        policy=in_force,
-        environment=environment,
-        clock=clock,
-        grace_days=settings.sign_in_grace_days,
-    )
-    servers = CentralServers(
-        policy=in_force,
-        environment=environment,
-        limits=ServerLimits(),
-        idle_timeout=settings.idle_timeout,
-        sign_ins_of=sign_ins.of,
-    )
-    checker = JsonSchemaChecker()
-    policies = HubPolicyManager(in_force, person_of=_caller_of)
-
-    def facts() -> Facts:
-        return Facts(site_rules=digest_of_file(in_force.current))
-
-    changes = ChangeRecorder(store=store, clock=clock, ids=ids, look=facts)
-    in_force.follow(lambda _before, _now: changes.notice())
-
-    def why_otherwise(request: ApprovalRequest) -> str:
-        return _why_otherwise(request, in_force.current, policies)
-
-    def keeps(request: ApprovalRequest) -> bool:
-        metrics.take_over(request)
-        is_asked = policies.evaluate(request.call, request.tool).effect is Effect.ASK
-        return request.call.is_whole and is_asked and not why_otherwise(request)
-
-    forwarder = None
-    if outbox is not None:
-        forwarder = make_forwarder(
-            settings.audit,
-            outbox,
-            database_url=settings.database_url,
-            clock=clock,
-            ids=ids,
-            counter=metrics,
-            claim=claim,
-        )
-    requests: ApprovalStore = store
-    if outbox is not None and forwarder is not None and settings.audit.when_down is WhenDown.DENY:
-        requests = AnnouncingStore(store, outbox=outbox, forwarder=forwarder)
-    grants = GrantManager(store=store, clock=clock, ids=ids, decide_with=DecideWith.PERSON)
-    waiting_time = timedelta(seconds=settings.approval_timeout)
-    waiting_times = WaitingTimes(timeout=waiting_time)
-    approvals = ApprovalManager(
-        store=requests,
-        announcer=announcer,
-        clock=clock,
-        ids=ids,
-        waiting_times=waiting_times,
-        policies=policies,
-        grants=grants,
-        keeps=keeps,
-    )
-    decisions = DecisionManager(
-        approvals=approvals,
-        clock=clock,
-        waiting_times=waiting_times,
-        policies=policies,
-        grants=grants,
-        checker=checker,
-        decide_with=DecideWith.PERSON,
-    )
-    running_calls = RunningCalls(requests=approvals.requests, announcer=announcer, listener=ActivityRelay(open_calls))
-    calls = CallManager(
-        approvals=approvals,
-        policies=policies,
-        tools=servers.shared,
-        checker=checker,
-        modes=ThreadModes(),
-        questions=QuestionManager(
-            running_calls=running_calls,
-            announcer=announcer,
-            clock=clock,
-            ids=ids,
-            timeout=waiting_time,
-            checker=checker,
-            redaction=redaction,
-            decide_with=DecideWith.PERSON,
-            answerer=QuestionRelay(open_calls),
-            owner_of=asker_of,
-            keeps_values=False,
-            on_end=metrics.question_ended,
-        ),
-        running_calls=running_calls,
-        decide_with=DecideWith.PERSON,
-    )
+    basis = _basis(settings, policy, environment)
+    store = _store(basis)
+    # Parts follow changes of the policy in the order in which they are built.
+    sign_ins = _sign_ins(basis)
+    left_sign_ins = _left_sign_ins(basis, sign_ins)
+    servers = _servers(basis, sign_ins)
+    policies = HubPolicyManager(basis.policy, person_of=_caller_of)
+    changes = _changes(basis, store)
+    forwarder = _forwarder(basis)
+    grants = GrantManager(store=store, clock=basis.clock, ids=basis.ids, decide_with=DecideWith.PERSON)
+    approvals = _approvals(basis, _announcing(basis, store, forwarder), policies, grants)
     return HubBox(
-        claim=claim,
+        claim=basis.claim,
         store=store,
         servers=servers,
         approvals=approvals,
-        reviews=ReviewManager(
-            approvals=approvals, decisions=decisions, policy=in_force, why_otherwise=why_otherwise, clock=clock
-        ),
-        calls=CentralCalls(
-            calls=calls,
-            servers=servers,
-            most_calls=settings.most_calls,
-            kept=KeptRequests(approvals),
-            patience=settings.resume_timeout,
-        ),
-        open_calls=open_calls,
-        audit=AuditManager(log=SqlAuditLog(settings.database_url), approvals=approvals, redaction=redaction),
-        reports=ReportManager(
-            SqlReportLog(settings.database_url, clock=clock, service_claim=claim, outbox=outbox),
-            metrics,
-            clock=clock,
-            ids=ids,
-            per_minute=settings.report_rate,
-            keep_days=settings.retention.days,
-        ),
+        reviews=_reviews(basis, approvals, policies, grants),
+        calls=_central_calls(basis, approvals, policies, servers),
+        open_calls=basis.open_calls,
+        audit=AuditManager(log=SqlAuditLog(settings.database_url), approvals=approvals, redaction=basis.redaction),
+        reports=_reports(basis),
         call_limiter=RateLimiter(settings.call_rate),
         # When connections break, up to `most_calls` callers come back at once, and none of them may be refused.
         return_limiter=RateLimiter(max(settings.call_rate, settings.most_calls / LONGEST)),
         request_limiter=RateLimiter(settings.call_rate),
-        metrics=metrics,
-        checker=checker,
-        policy=in_force,
-        approver_groups=ApproverGroups(in_force),
+        metrics=basis.metrics,
+        checker=basis.checker,
+        policy=basis.policy,
+        approver_groups=ApproverGroups(basis.policy),
         changes=changes,
         sign_ins=sign_ins,
         left_sign_ins=left_sign_ins,
-        sign_in_managers=SignInManagers(sign_ins, servers, ids=ids, public_url=settings.public_url),
+        sign_in_managers=SignInManagers(sign_ins, servers, ids=basis.ids, public_url=settings.public_url),
         forwarder=forwarder,
     )
+
+
+def _basis(settings: Settings, policy: PolicyFile, environment: Mapping[str, str]) -> _Basis:
+    clock, ids, metrics = SystemClock(), RandomIds(), Metrics()
+    open_calls = OpenCalls(patience=settings.resume_timeout)
+    redaction = Redaction(settings.secret_names)
+    return _Basis(
+        settings=settings,
+        environment=environment,
+        clock=clock,
+        ids=ids,
+        policy=PolicyInForce(policy, environment, clock=clock),
+        metrics=metrics,
+        open_calls=open_calls,
+        announcer=RequestLog(metrics, on_change=open_calls.changed),
+        redaction=redaction,
+        claim=ServiceClaim(
+            settings.database_url, process=_this_process(ids.new()), has_ended=has_ended, timeout=settings.claim_timeout
+        ),
+        outbox=make_outbox(settings.audit, clock=clock, redaction=redaction, environment=environment),
+        checker=JsonSchemaChecker(),
+    )
+
+
+def _store(basis: _Basis) -> SqlApprovalStore:
+    return SqlApprovalStore(
+        basis.settings.database_url,
+        clock=basis.clock,
+        limits=basis.settings.retention,
+        redaction=basis.redaction,
+        service_claim=basis.claim,
+        outbox=basis.outbox,
+    )
+
+
+def _sign_ins(basis: _Basis) -> CentralSignIns:
+    settings = basis.settings
+    return CentralSignIns(
+        SqlSignInTable(settings.database_url, clock=basis.clock, service_claim=basis.claim),
+        SignInKeys(settings.sign_in_key),
+        policy=basis.policy,
+        public_url=settings.public_url,
+        keep_days=settings.sign_in_days,
+    )
+
+
+def _left_sign_ins(basis: _Basis, sign_ins: CentralSignIns) -> LeftSignIns:
+    return LeftSignIns(
+        sign_ins.table,
+        sign_ins.keys,
+        policy=basis.policy,
+        environment=basis.environment,
+        clock=basis.clock,
+        grace_days=basis.settings.sign_in_grace_days,
+    )
+
+
+def _servers(basis: _Basis, sign_ins: CentralSignIns) -> CentralServers:
+    return CentralServers(
+        policy=basis.policy,
+        environment=basis.environment,
+        limits=ServerLimits(),
+        idle_timeout=basis.settings.idle_timeout,
+        sign_ins_of=sign_ins.of,
+    )
+
+
+def _changes(basis: _Basis, store: SqlApprovalStore) -> ChangeRecorder:
+    """Return what records changes of the policy, as soon as they are in force."""
+
+    def facts() -> Facts:
+        return Facts(site_rules=digest_of_file(basis.policy.current))
+
+    changes = ChangeRecorder(store=store, clock=basis.clock, ids=basis.ids, look=facts)
+    basis.policy.follow(lambda _before, _now: changes.notice())
+    return changes
+
+
+def _forwarder(basis: _Basis) -> RecordForwarder | None:
+    if basis.outbox is None:
+        return None
+    return make_forwarder(
+        basis.settings.audit,
+        basis.outbox,
+        database_url=basis.settings.database_url,
+        clock=basis.clock,
+        ids=basis.ids,
+        counter=basis.metrics,
+        claim=basis.claim,
+    )
+
+
+def _announcing(basis: _Basis, store: ApprovalStore, forwarder: RecordForwarder | None) -> ApprovalStore:
+    """Return the store of requests: one that waits for the audit sinks if the site wants that."""
+    if basis.outbox is None or forwarder is None or basis.settings.audit.when_down is not WhenDown.DENY:
+        return store
+    return AnnouncingStore(store, outbox=basis.outbox, forwarder=forwarder)
+
+
+def _approvals(
+    basis: _Basis, store: ApprovalStore, policies: HubPolicyManager, grants: GrantManager
+) -> ApprovalManager:
+    def keeps(request: ApprovalRequest) -> bool:
+        basis.metrics.take_over(request)
+        is_asked = policies.evaluate(request.call, request.tool).effect is Effect.ASK
+        return request.call.is_whole and is_asked and not _why_otherwise(request, basis.policy.current, policies)
+
+    return ApprovalManager(
+        store=store,
+        announcer=basis.announcer,
+        clock=basis.clock,
+        ids=basis.ids,
+        waiting_times=WaitingTimes(timeout=_waiting_time(basis)),
+        policies=policies,
+        grants=grants,
+        keeps=keeps,
+    )
+
+
+def _reviews(
+    basis: _Basis, approvals: ApprovalManager, policies: HubPolicyManager, grants: GrantManager
+) -> ReviewManager:
+    def why_otherwise(request: ApprovalRequest) -> str:
+        return _why_otherwise(request, basis.policy.current, policies)
+
+    decisions = DecisionManager(
+        approvals=approvals,
+        clock=basis.clock,
+        waiting_times=WaitingTimes(timeout=_waiting_time(basis)),
+        policies=policies,
+        grants=grants,
+        checker=basis.checker,
+        decide_with=DecideWith.PERSON,
+    )
+    return ReviewManager(
+        approvals=approvals, decisions=decisions, policy=basis.policy, why_otherwise=why_otherwise, clock=basis.clock
+    )
+
+
+def _central_calls(
+    basis: _Basis, approvals: ApprovalManager, policies: HubPolicyManager, servers: CentralServers
+) -> CentralCalls:
+    running_calls = RunningCalls(
+        requests=approvals.requests, announcer=basis.announcer, listener=ActivityRelay(basis.open_calls)
+    )
+    calls = CallManager(
+        approvals=approvals,
+        policies=policies,
+        tools=servers.shared,
+        checker=basis.checker,
+        modes=ThreadModes(),
+        questions=_questions(basis, running_calls),
+        running_calls=running_calls,
+        decide_with=DecideWith.PERSON,
+    )
+    return CentralCalls(
+        calls=calls,
+        servers=servers,
+        most_calls=basis.settings.most_calls,
+        kept=KeptRequests(approvals),
+        patience=basis.settings.resume_timeout,
+    )
+
+
+def _questions(basis: _Basis, running_calls: RunningCalls) -> QuestionManager:
+    """Return what relays the questions of central servers to callers."""
+    return QuestionManager(
+        running_calls=running_calls,
+        announcer=basis.announcer,
+        clock=basis.clock,
+        ids=basis.ids,
+        timeout=_waiting_time(basis),
+        checker=basis.checker,
+        redaction=basis.redaction,
+        decide_with=DecideWith.PERSON,
+        answerer=QuestionRelay(basis.open_calls),
+        owner_of=asker_of,
+        keeps_values=False,
+        on_end=basis.metrics.question_ended,
+    )
+
+
+def _reports(basis: _Basis) -> ReportManager:
+    settings = basis.settings
+    return ReportManager(
+        SqlReportLog(settings.database_url, clock=basis.clock, service_claim=basis.claim, outbox=basis.outbox),
+        basis.metrics,
+        clock=basis.clock,
+        ids=basis.ids,
+        per_minute=settings.report_rate,
+        keep_days=settings.retention.days,
+    )
+
+
+def _waiting_time(basis: _Basis) -> timedelta:
+    return timedelta(seconds=basis.settings.approval_timeout)
 
 
 def _this_process(id: str) -> Process:

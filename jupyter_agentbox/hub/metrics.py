@@ -34,80 +34,22 @@ class Metrics:
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
-        self._opened = Counter(
-            "agentbox_hub_requests", "Calls of central tools.", ["server", "effect"], registry=self.registry
+        self._opened = self._counter("requests", "Calls of central tools.", "server", "effect")
+        self._pending = self._gauge("pending", "Requests waiting for a decision.")
+        self._settled = self._counter("settled", "Requests that waited, by their final status.", "status")
+        self._waits = self._histogram("wait_seconds", "How long requests waited.", _WAITS)
+        self._votes = self._counter("votes", "Approvals after which a request still needed others.")
+        self._ended = self._counter("calls", "Calls that ran, by outcome.", "server", "outcome")
+        self._runs = self._histogram("tool_seconds", "How long tools ran.", _RUNS, "server")
+        self._questions = self._counter(
+            "questions", "Questions of central servers to users, by outcome.", "server", "outcome"
         )
-        self._pending = Gauge("agentbox_hub_pending", "Requests waiting for a decision.", registry=self.registry)
-        self._settled = Counter(
-            "agentbox_hub_settled", "Requests that waited, by their final status.", ["status"], registry=self.registry
+        self._reported = self._counter(
+            "reported_records", "Records that users' servers reported, by outcome.", "outcome"
         )
-        self._waits = Histogram(
-            "agentbox_hub_wait_seconds", "How long requests waited.", registry=self.registry, buckets=_WAITS
-        )
-        self._votes = Counter(
-            "agentbox_hub_votes", "Approvals after which a request still needed others.", registry=self.registry
-        )
-        self._ended = Counter(
-            "agentbox_hub_calls", "Calls that ran, by outcome.", ["server", "outcome"], registry=self.registry
-        )
-        self._runs = Histogram(
-            "agentbox_hub_tool_seconds", "How long tools ran.", ["server"], registry=self.registry, buckets=_RUNS
-        )
-        self._questions = Counter(
-            "agentbox_hub_questions",
-            "Questions of central servers to users, by outcome.",
-            ["server", "outcome"],
-            registry=self.registry,
-        )
-        self._reported = Counter(
-            "agentbox_hub_reported_records",
-            "Records that users' servers reported, by outcome.",
-            ["outcome"],
-            registry=self.registry,
-        )
-        self._missing = Gauge(
-            "agentbox_hub_missing_records", "Records missing between reported ones.", registry=self.registry
-        )
-        self._forwarded = Counter(
-            "agentbox_hub_audit_records",
-            "Records that an audit sink accepted, or refused for good.",
-            ["sink", "result"],
-            registry=self.registry,
-        )
-        self._sink_failures = Counter(
-            "agentbox_hub_audit_failures",
-            "Attempts to send records that an audit sink did not accept.",
-            ["sink"],
-            registry=self.registry,
-        )
-        self._waiting = Gauge(
-            "agentbox_hub_audit_lag_records",
-            "Records that an audit sink has not accepted yet.",
-            ["sink"],
-            registry=self.registry,
-        )
-        self._waiting_seconds = Gauge(
-            "agentbox_hub_audit_lag_seconds",
-            "How long the oldest of these records has waited.",
-            ["sink"],
-            registry=self.registry,
-        )
-        self._policy = Gauge(
-            "agentbox_hub_policy",
-            "Always 1; the labels are the version of the policy file in force and of its part for users' own servers.",
-            ["version", "local_version"],
-            registry=self.registry,
-        )
-        self._is_current = Gauge(
-            "agentbox_hub_policy_is_current",
-            "1 if the policy file is in force; 0 if it cannot be used and an earlier version is in force.",
-            registry=self.registry,
-        )
-        self._group_problems = Gauge(
-            "agentbox_hub_group_problems",
-            "Rules with groups of approvers that the Hub does not have, or that have too few members; NaN if unknown.",
-            registry=self.registry,
-        )
+        self._missing = self._gauge("missing_records", "Records missing between reported ones.")
+        self._add_sinks()
+        self._add_policy()
         self._open: dict[str, ApprovalRequest] = {}
 
     def text(
@@ -167,6 +109,45 @@ class Metrics:
 
     def grants_changed(self) -> None:
         """Count nothing: there are no grants here."""
+
+    def _add_sinks(self) -> None:
+        """Add the metrics of audit sinks."""
+        self._forwarded = self._counter(
+            "audit_records", "Records that an audit sink accepted, or refused for good.", "sink", "result"
+        )
+        self._sink_failures = self._counter(
+            "audit_failures", "Attempts to send records that an audit sink did not accept.", "sink"
+        )
+        self._waiting = self._gauge("audit_lag_records", "Records that an audit sink has not accepted yet.", "sink")
+        self._waiting_seconds = self._gauge(
+            "audit_lag_seconds", "How long the oldest of these records has waited.", "sink"
+        )
+
+    def _add_policy(self) -> None:
+        """Add the metrics of the policy file."""
+        self._policy = self._gauge(
+            "policy",
+            "Always 1; the labels are the version of the policy file in force and of its part for users' own servers.",
+            "version",
+            "local_version",
+        )
+        self._is_current = self._gauge(
+            "policy_is_current",
+            "1 if the policy file is in force; 0 if it cannot be used and an earlier version is in force.",
+        )
+        self._group_problems = self._gauge(
+            "group_problems",
+            "Rules with groups of approvers that the Hub does not have, or that have too few members; NaN if unknown.",
+        )
+
+    def _counter(self, name: str, text: str, *labels: str) -> Counter:
+        return Counter(f"agentbox_hub_{name}", text, labels, registry=self.registry)
+
+    def _gauge(self, name: str, text: str, *labels: str) -> Gauge:
+        return Gauge(f"agentbox_hub_{name}", text, labels, registry=self.registry)
+
+    def _histogram(self, name: str, text: str, buckets: Sequence[float], *labels: str) -> Histogram:
+        return Histogram(f"agentbox_hub_{name}", text, labels, buckets=buckets, registry=self.registry)
 
     def _count_answer(self, before: ApprovalRequest, request: ApprovalRequest) -> None:
         if request.status is Status.PENDING:

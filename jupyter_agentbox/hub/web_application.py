@@ -28,7 +28,7 @@ from .api_handlers import (
     RequestsHandler,
     WaitingHandler,
 )
-from .composition import HubBox
+from .box import HubBox
 from .handlers import SETTINGS_KEY, NoPageHandler, Parts, StaticHandler, log_error
 from .history_page import HistoryPageHandler
 from .hold_handlers import HoldReleaseHandler, HoldsHandler

@@ -19,7 +19,8 @@ from tornado.netutil import bind_sockets
 from tornado.web import create_signed_value
 
 from jupyter_agentbox.core.ports import Clock
-from jupyter_agentbox.hub.composition import HubBox, Settings, build
+from jupyter_agentbox.hub.box import HubBox
+from jupyter_agentbox.hub.composition import Settings, build
 from jupyter_agentbox.hub.policy_file import PolicyFile, read_policy_file
 from jupyter_agentbox.hub.policy_signing import PolicySigner, read_key, version_of
 from jupyter_agentbox.hub.web_application import make_application
