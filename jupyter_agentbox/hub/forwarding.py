@@ -277,6 +277,7 @@ class RecordForwarder:
         """
         if has_database and self._tasks:
             try:
+                await self._add_revocations()
                 await self._reader.add(self._outbox.own(AuditEvent.STOPPED.value, {"user": ""}))
                 async with asyncio.timeout(self._settings.last_patience):
                     await self._seal()
@@ -317,12 +318,19 @@ class RecordForwarder:
                 await asyncio.sleep(_GATHER)
 
     async def _seal(self) -> None:
-        while self._revocations:
-            await self._reader.add(self._revocations[0])
-            del self._revocations[0]
+        await self._add_revocations()
         while await self._reader.seal():
             self._announce()
         self._announce()
+
+    async def _add_revocations(self) -> None:
+        while self._revocations:
+            first = self._revocations.pop(0)
+            try:
+                await self._reader.add(first)
+            except StorageError:
+                self._revocations.insert(0, first)
+                raise
 
     def _announce(self) -> None:
         for route in self._routes:

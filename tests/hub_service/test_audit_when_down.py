@@ -196,6 +196,19 @@ async def test_a_call_that_is_withdrawn_while_it_waits_for_the_sink_does_not_run
     assert decisions(sink) == []
 
 
+async def test_what_is_revoked_as_the_service_ends_is_recorded_once_and_before_its_end(tmp_path: Path) -> None:
+    async with asyncio.timeout(TIMEOUT), collecting() as sink:
+        async with running_service(tmp_path, a_policy(ALLOW), audit=deny(sink.url)) as service:
+            await call_once(service)
+            await sink.has("ended")
+            assert service.box.forwarder is not None
+            for sequence in (2, 3):
+                service.box.forwarder.revoke(sequence, "r1", "the service ends")
+        await sink.has("stopped")
+    assert sink.events[-3:] == ["revoked", "revoked", "stopped"]
+    assert own_chain(sink.lines).is_ended
+
+
 def test_the_command_notes_what_makes_no_sense_and_says_what_happens(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
