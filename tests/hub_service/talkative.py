@@ -27,6 +27,14 @@ async def talk(ctx: Context, text: str, times: int = 1, level: str = "info", wai
 
 
 @app.tool()
+async def announce(ctx: Context, text: str) -> str:
+    """Log to nobody in particular: over HTTP not on the stream of the call, but on the one that is for all messages."""
+    await ctx.session.send_log_message(level="info", data=text)
+    await ctx.info("done")
+    return "done"
+
+
+@app.tool()
 async def wait() -> str:
     """Say nothing until `release` is called."""
     await is_released.wait()

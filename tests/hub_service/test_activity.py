@@ -160,6 +160,27 @@ async def test_a_log_message_of_a_shared_server_that_does_not_say_whose_call_it_
     assert any("for ada 1" in line for line in status.log)
 
 
+async def test_a_log_message_beside_the_streams_of_all_calls_reaches_nobody(
+    tmp_path: Path, over_http: Callable[[], dict[str, Any]]
+) -> None:
+    ada, bob = Ear(), Ear()
+    async with (
+        asyncio.timeout(TIMEOUT),
+        running_service(tmp_path, policy_with(over_http())) as service,
+        service.tools_of("ada", SERVER) as adas,
+        service.tools_of("bob", SERVER) as bobs,
+        calling(bobs, call("talk", text="for bob", waits=True), bob) as first,
+    ):
+        await bob.until(lambda one: bool(one.messages))
+        async with calling(adas, call("announce", text="secret of ada"), ada) as second:
+            await finished(second)
+        while "secret of ada" not in str(service.box.servers.shared.servers()):  # noqa: ASYNC110
+            await asyncio.sleep(0.02)
+        await adas.call_tool(call("release"))
+        await finished(first)
+    assert (ada.texts, bob.texts) == (["done"], ["for bob 1"])
+
+
 async def test_the_error_of_a_cut_off_call_does_not_quote_the_log_of_a_server_that_others_share(tmp_path: Path) -> None:
     ada = Ear()
     async with (
