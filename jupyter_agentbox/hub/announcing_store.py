@@ -37,7 +37,7 @@ class AnnouncingStore:
         self._outbox = outbox
         self._forwarder = forwarder
 
-    async def add(self, request: ApprovalRequest, *, on_queued: Callable[[], None] = lambda: None) -> bool:
+    async def add(self, request: ApprovalRequest) -> bool:
         """Store a new request.
 
         Raises
@@ -46,7 +46,7 @@ class AnnouncingStore:
             It would start a call, and an audit sink does not accept the record; the request is not stored.
         StorageError
         """
-        write = partial(self._store.add, request, on_queued=on_queued)
+        write = partial(self._store.add, request)
         if request.status is Status.APPROVED and request.is_open:
             return await self._write_announced(request, await self._outbox.of_new(request), write)
         return await write()
