@@ -1,10 +1,10 @@
-"""Code from a mock generator, analysed, approved and run: ``python pipeline.py jupyter_agentbox|osprey``.
+"""Code from a mock generator, analyzed, approved and run: ``python pipeline.py jupyter_agentbox|osprey``.
 
 Prints samples as JSON. Both packages get a request and give the results of code that does the same, which a program
 approves at once. Both are warm: the service has been made, and a request has gone through it.
 
 The peer runs code as it does where there are no containers, each piece in a process of its own. Its factory makes no
-mock generator with a behaviour, so it is replaced. Its service waits for an approval in the graph that it is part of;
+mock generator with a behavior, so it is replaced. Its service waits for an approval in the graph that it is part of;
 outside one it raises an error, and is resumed from there.
 """
 

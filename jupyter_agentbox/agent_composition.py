@@ -146,7 +146,7 @@ def build_cell_turns(
     read_cells: ReadCells,
     context: str,
 ) -> tuple[CellTurns, CodeAnalyzer]:
-    """Build the manager of cells' turns; return it with the code analyser, which must be closed.
+    """Build the manager of cells' turns; return it with the code analyzer, which must be closed.
 
     Parameters
     ----------

@@ -213,7 +213,7 @@ async def _run(executor: CodeExecutor, cells: Iterable[str], timeout: float | No
 class Output:
     """Writes the code's output.
 
-    A terminal obeys control sequences, so it gets only text and colours. So does a pipe if there is a terminal, because
+    A terminal obeys control sequences, so it gets only text and colors. So does a pipe if there is a terminal, because
     programs such as `tee` or `less` show it there. A file, and a pipe without a terminal, get everything.
 
     Parameters
@@ -247,7 +247,7 @@ class Output:
             self._filter = TerminalFilter()
 
     def end(self) -> None:
-        """Restore the terminal's own colours."""
+        """Restore the terminal's own colors."""
         if self._is_terminal:
             self._stream.write(KNOWN_STATE)
             self._stream.flush()

@@ -189,7 +189,7 @@ def test_ctrl_c_at_a_question_ends_the_command_and_the_call_does_not_run(
     assert found not in ("pending", "approved", "completed")
 
 
-def test_output_in_a_terminal_has_colours_and_nothing_else_that_a_terminal_obeys(
+def test_output_in_a_terminal_has_colors_and_nothing_else_that_a_terminal_obeys(
     environment: dict[str, str], tmp_path: Path
 ) -> None:
     script = tmp_path / "script.py"

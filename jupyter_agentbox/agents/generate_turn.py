@@ -1,4 +1,4 @@
-"""A turn without a loop: the model writes code, which is analysed, approved and run, and rewritten on an error."""
+"""A turn without a loop: the model writes code, which is analyzed, approved and run, and rewritten on an error."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _STATUSES: Final = {
 
 
 class GenerateRunner(TurnRunner):
-    """Runs a turn with the pipeline of `CodeService`: generate, analyse, ask, run; and on an error, again.
+    """Runs a turn with the pipeline of `CodeService`: generate, analyze, ask, run; and on an error, again.
 
     Each piece of code is a code run of the turn, approved like any other; the answer contains the last one's output.
     The maximum number of attempts is `TurnLimits.attempts`.

@@ -18,7 +18,7 @@ def read_channel(name):
     return channels[name]
 
 """
-#: Behaviour -> its code; `error_aware` has its own below.
+#: Behavior -> its code; `error_aware` has its own below.
 _BEHAVIORS: Final[Mapping[str, str]] = {
     "success": """\
 from datetime import datetime
@@ -95,7 +95,7 @@ results = {"status": "success", "value": 42, "message": "repaired"}
 class MockCodeGenerator:
     """A `CodeGenerator` for tests.
 
-    It returns, in this order of precedence, the sequence that was set, the code that was set, or its behaviour's code.
+    It returns, in this order of precedence, the sequence that was set, the code that was set, or its behavior's code.
 
     Parameters
     ----------
@@ -121,7 +121,7 @@ class MockCodeGenerator:
     Raises
     ------
     ValueError
-        If there is no such behaviour.
+        If there is no such behavior.
     """
 
     def __init__(self, behavior: str | None = None, *, model_config: Mapping[str, Any] | None = None) -> None:
@@ -136,7 +136,7 @@ class MockCodeGenerator:
         self.last_error_chain: list[Any] = []
 
     async def generate_code(self, request: CodeRequest, error_chain: Sequence[object]) -> str:
-        """Return the code that was set, or the behaviour's.
+        """Return the code that was set, or the behavior's.
 
         Raises
         ------

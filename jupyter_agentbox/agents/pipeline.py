@@ -1,4 +1,4 @@
-"""Generate, analyse, ask, run; on an error, again with that error, up to a limit."""
+"""Generate, analyze, ask, run; on an error, again with that error, up to a limit."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class CodePipeline:
     generator : CodeGenerator
         Generates the code.
     analyzer : Analyzer
-        Analyses it.
+        Analyzes it.
     on_status : callable
         Called with each new status.
     """

@@ -54,7 +54,7 @@ class Execution:
 
 
 class Analyzer(Protocol):
-    """Analyses code before it runs."""
+    """Analyzes code before it runs."""
 
     async def analyze(self, code: str) -> Analysis:
         """Return the findings in a piece of code."""

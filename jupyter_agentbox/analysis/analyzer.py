@@ -22,7 +22,7 @@ _MARGIN: Final = 15.0
 class CodeAnalyzer:
     """Finds in code what the person who decides about it should know.
 
-    A separate process analyses the code, and never runs or imports it. If it cannot analyse code, a person is asked.
+    A separate process analyzes the code, and never runs or imports it. If it cannot analyze code, a person is asked.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ class CodeAnalyzer:
         """
         if len(code) > self.settings.most_characters:
             most = self.settings.most_characters
-            return self._of(_unknown(f"the code has {len(code):,} characters; at most {most:,} can be analysed"))
+            return self._of(_unknown(f"the code has {len(code):,} characters; at most {most:,} can be analyzed"))
         try:
             code.encode()
         except UnicodeEncodeError:
@@ -84,7 +84,7 @@ class CodeAnalyzer:
             answer = self._worker.ask(json.dumps(request).encode() + b"\n", seconds=seconds)
             found = [Finding.from_json(each) for each in answer["findings"]]
         except (OutOfTimeError, OSError, LookupError, TypeError, ValueError):
-            return [_unknown("the analysis took too long or failed: the code was not analysed")]
+            return [_unknown("the analysis took too long or failed: the code was not analyzed")]
         return [each for each in found if self.settings.expects_results or each.code != NO_RESULTS]
 
 

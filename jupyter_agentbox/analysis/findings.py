@@ -27,7 +27,7 @@ class Severity(str, Enum):
 
 
 class AnalysisOutcome(str, Enum):
-    """What happens to analysed code, from the mildest to the strictest."""
+    """What happens to analyzed code, from the mildest to the strictest."""
 
     ALLOW = "allow"
     ASK = "ask"
@@ -139,7 +139,7 @@ class AnalysisSettings:
     domains : tuple of DomainCalls
         Calls that are reported as reads and writes.
     most_characters : int
-        Longer code is not analysed, and a person is asked about it.
+        Longer code is not analyzed, and a person is asked about it.
     seconds : float
         The analysis's limit of processor time. A person is asked about code that needs more.
     expects_results : bool
@@ -164,7 +164,7 @@ class AnalysisSettings:
             AnalysisOutcome(outcome)
 
     def outcome_of(self, code: str) -> AnalysisOutcome:
-        """Return the table's outcome for a finding's code. What could not be analysed is never allowed."""
+        """Return the table's outcome for a finding's code. What could not be analyzed is never allowed."""
         table = {**DEFAULT_OUTCOMES, **self.outcomes}
         outcome = AnalysisOutcome(table[max((begin for begin in table if code.startswith(begin)), key=len)])
         is_unknown = code in (NOT_ANALYSED, NO_RUFF) and outcome is AnalysisOutcome.ALLOW

@@ -16,7 +16,7 @@ RULES: Final = "S,E9,F7,PLE25"
 _ANSWER_SECONDS: Final = 10.0
 
 MISSING: Final = (
-    "ruff is not installed in this Python's environment, so the code was analysed only in part: `pip "
+    "ruff is not installed in this Python's environment, so the code was analyzed only in part: `pip "
     "install 'jupyter-agentbox[agent]'` installs it"
 )
 
@@ -63,7 +63,7 @@ def diagnostics(ruff: str, text: str) -> Sequence[dict[str, Any]]:
         )
         found = json.loads(answer.stdout)
     except (OSError, ValueError, subprocess.SubprocessError) as error:
-        raise RuffError(f"ruff did not analyse the code: {type(error).__name__}") from None
+        raise RuffError(f"ruff did not analyze the code: {type(error).__name__}") from None
     if not isinstance(found, list) or not all(isinstance(each, dict) for each in found):
         raise RuffError("ruff's output is not a list of findings")
     return found

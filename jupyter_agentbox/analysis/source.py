@@ -28,7 +28,7 @@ _ASSIGNMENT: Final = re.compile(r"\s*=[^=]")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """A piece of code in the forms that are analysed.
+    """A piece of code in the forms that are analyzed.
 
     Parameters
     ----------

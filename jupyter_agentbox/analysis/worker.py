@@ -1,4 +1,4 @@
-"""Analyses code in a separate process, which can be killed whatever the code makes Python's parser do.
+"""Analyzes code in a separate process, which can be killed whatever the code makes Python's parser do.
 
 It reads requests and writes answers, one line of JSON each. It ends when it computes for longer than a request may
 take, and when its standard input closes.
@@ -43,7 +43,7 @@ def look_at(code: str, domains: list[dict[str, Any]], ruff_path: str | None) -> 
         return [_found(SYNTAX_ERROR, f"SyntaxError: {error}", 1, 1)]
     except (RecursionError, MemoryError, RuntimeError):
         return [
-            _found(NOT_ANALYSED, "the code is nested too deeply, or has too many magic commands, to be analysed", 1, 1)
+            _found(NOT_ANALYSED, "the code is nested too deeply, or has too many magic commands, to be analyzed", 1, 1)
         ]
     known = tuple(
         DomainCalls(name=each["name"], reads=tuple(each["reads"]), writes=tuple(each["writes"])) for each in domains

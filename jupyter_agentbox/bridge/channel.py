@@ -56,7 +56,7 @@ _RECEIVED: Final = 4
 _LARGEST_PART: Final = MAX_MESSAGE + 1_000_000
 #: Maximum number of messages that a socket holds for the kernel; the rest waits in the outbox, where it is counted.
 _SENT: Final = 4
-#: Size in bytes from which a message is parsed or serialised in a thread.
+#: Size in bytes from which a message is parsed or serialized in a thread.
 _LARGE: Final = 100_000
 #: Size of the outbox in bytes from which a kernel that does not accept its answers is not read.
 _FULL: Final = 8_000_000
@@ -166,7 +166,7 @@ class ZmqKernelChannel:
         if weight_of(message, most=_LARGE) >= _LARGE:
             self._put((comm_id, message), _FULL)
         else:
-            # Serialised here and not in `_speak`, so that the caller gets the error of an invalid message.
+            # Serialized here and not in `_speak`, so that the caller gets the error of an invalid message.
             frames = self._serialize(comm_id, message)
             self._put(frames, sum(map(len, frames)))
 

@@ -170,7 +170,7 @@ class GatewayKernelChannel:
         content: bytes | tuple[str, JsonObject] = (comm_id, message)
         size = weight_of(message, most=_LARGE)
         if size < _LARGE:
-            # Serialised here, so that who sends what cannot be sent is told.
+            # Serialized here, so that who sends what cannot be sent is told.
             content = _comm_content(comm_id, message)
             size = len(content) + _OVERHEAD
         is_repeatable = message.get("type") not in _ONCE

@@ -95,7 +95,7 @@ def is_of_a_link(content: bytes) -> bool:
 
 
 def write(channel: str, kind: str, content: bytes, *, id: str, session: str, date: str, is_v1: bool) -> bytes:
-    """Serialise a message to a kernel.
+    """Serialize a message to a kernel.
 
     Parameters
     ----------

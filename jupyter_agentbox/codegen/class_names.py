@@ -135,7 +135,7 @@ def class_name(name: str) -> str:
 
 def identifier(name: str, *, reserved: Iterable[str] = ()) -> str:
     """Return the identifier of a field or enumeration member: ``$meta`` becomes ``field_meta``."""
-    # Python normalises identifiers to this form.
+    # Python normalizes identifiers to this form.
     text = _NOT_WORD.sub("_", unicodedata.normalize("NFKC", name[: 4 * _LONGEST]))[:_LONGEST]
     if not f"_{text}".isidentifier():  # a word character that identifiers may not contain, such as U+00B2
         text = _NOT_ASCII.sub("_", text)

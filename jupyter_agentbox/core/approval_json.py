@@ -29,7 +29,7 @@ def request_to_json(
     Parameters
     ----------
     request : ApprovalRequest
-        The request to serialise.
+        The request to serialize.
     activity : Activity or None
         Progress and log messages of the running call.
     mark : str or None

@@ -36,7 +36,7 @@ _TOO_DEEP: Final = f"it is nested more than {MAX_DEPTH} levels deep"
 
 
 def canonical_json(value: object) -> str:
-    """Serialise to the one JSON text that equal values share.
+    """Serialize to the one JSON text that equal values share.
 
     Keys are sorted, no white space, no ASCII escapes; after RFC 8785 in all but number formatting. Different values
     have different texts: what Python's ``json`` would quietly make equal (a key ``1`` and a key ``"1"``) is refused.

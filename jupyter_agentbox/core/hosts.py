@@ -14,7 +14,7 @@ _BITS: Final = 32
 
 
 def canonical_host(host: str) -> str:
-    """Return a host in canonical form: lower case, ASCII, no trailing dot, addresses normalised.
+    """Return a host in canonical form: lower case, ASCII, no trailing dot, addresses normalized.
 
     Parameters
     ----------

@@ -85,7 +85,7 @@ class LookAlike:
     @property
     def text(self) -> str:
         """A sentence about it."""
-        what = f"looks like `{self.like}`" if self.like else "differs in alphabet from its neighbours"
+        what = f"looks like `{self.like}`" if self.like else "differs in alphabet from its neighbors"
         return f"In {_WHERE[self.of]}, {self.code} {self.letter_name} {what}."
 
 
@@ -182,7 +182,7 @@ def _alphabet(char: str) -> str:
 
 
 def _form_of(char: str) -> str:
-    """Return the character of which another is a form, or is drawn like, regardless of its neighbours."""
+    """Return the character of which another is a form, or is drawn like, regardless of its neighbors."""
     if char.isascii():
         return ""
     if like := _SIGNS.get(char) or (_like(char) if _alphabet(char) in ("", "LATIN") else ""):

@@ -71,7 +71,7 @@ def server_names(names: Iterable[str], *, reserved: Collection[str] = OWN_NAMES)
 
 
 def _identifier(name: str, prefix: str, *, public: bool) -> str:
-    # Python normalises identifiers to NFKC.
+    # Python normalizes identifiers to NFKC.
     text = _NOT_WORD.sub("_", unicodedata.normalize("NFKC", name[: 4 * _LONGEST])).strip() or prefix
     if text != name:
         text = text.strip("_")

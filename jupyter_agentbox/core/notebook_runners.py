@@ -1,4 +1,4 @@
-"""Recognise programs that run notebooks without a Jupyter server by their command lines."""
+"""Recognize programs that run notebooks without a Jupyter server by their command lines."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Make untrusted text safe for terminals: it can set colours, and nothing else.
+"""Make untrusted text safe for terminals: it can set colors, and nothing else.
 
 A terminal obeys control sequences (ECMA-48): they move its cursor, hide text, set its title or the clipboard, and make
-it answer as if somebody typed. Only colours and weights are passed through.
+it answer as if somebody typed. Only colors and weights are passed through.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-#: Ends any control string, and restores the terminal's default colours, character set and cursor.
+#: Ends any control string, and restores the terminal's default colors, character set and cursor.
 KNOWN_STATE: Final = "\x1b\\\x1b[0m\x1b(B\x1b[?25h"
 #: Returns to the start of the line and erases it, so that two texts never mix into a third.
 RETURN_AND_ERASE: Final = "\r\x1b[K"
@@ -30,12 +30,12 @@ _AS_ESCAPE: Final = {"\x9b": "[", "\x90": "P", "\x98": "X", "\x9d": "]", "\x9e":
 _LONGEST_STRING: Final = 4096
 _LONGEST_PARAMETERS: Final = 64
 
-#: `SGR` parameters that are kept: bold, italic, underlined, the eight colours and their bright variants, and their
-#: resets. Those that hide text (faint, conceal), swap its colours or make it blink are not.
+#: `SGR` parameters that are kept: bold, italic, underlined, the eight colors and their bright variants, and their
+#: resets. Those that hide text (faint, conceal), swap its colors or make it blink are not.
 _STYLES: Final = frozenset(
     {0, 1, 3, 4, 22, 23, 24, *range(30, 38), 39, *range(40, 48), 49, *range(90, 98), *range(100, 108)}
 )
-#: Parameters followed by others, depending on the next one: a palette index, or the three values of a colour.
+#: Parameters followed by others, depending on the next one: a palette index, or the three values of a color.
 _EXTENDED: Final = frozenset({38, 48})
 _FOLLOWING: Final = {5: 1, 2: 3}
 
@@ -46,7 +46,7 @@ class TerminalFilter:
     Parameters
     ----------
     colors : bool
-        Whether to keep colours.
+        Whether to keep colors.
     carriage_return : str
         Replacement for a carriage return without a line feed; by default, one that erases the line.
     """
@@ -120,7 +120,7 @@ class TerminalFilter:
 
 
 def without_controls(text: str) -> str:
-    """Return a complete text without colours and control sequences."""
+    """Return a complete text without colors and control sequences."""
     return TerminalFilter(colors=False, carriage_return="\n").feed(text)
 
 

@@ -29,7 +29,7 @@ _SHAPELESS: Final = frozenset(
 )
 #: Blanks that look like a space and are another character.
 _BLANKS: Final = frozenset(map(chr, (0x00A0, 0x1680, *range(0x2000, 0x200B), 0x202F, 0x205F, 0x3000)))
-#: Makes the picture before it a coloured one.
+#: Makes the picture before it a colored one.
 _EMOJI_SELECTOR: Final = "\ufe0f"
 
 #: How many characters of a name are compared with others.

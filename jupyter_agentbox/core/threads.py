@@ -1,6 +1,6 @@
 """Threads, turns and items: an agent's conversation, one question with all that follows, one thing in it.
 
-The terms and their behaviour are those of the Codex app server:
+The terms and their behavior are those of the Codex app server:
 https://developers.openai.com/codex/app-server.
 """
 

@@ -1,6 +1,6 @@
 """A bitmap with smooth lines, rounded boxes and a stroked font, written as PNG with the standard library only.
 
-The colour of a pixel depends on the distance of its centre to a shape's edge; within half a pixel it fades, so that
+The color of a pixel depends on the distance of its center to a shape's edge; within half a pixel it fades, so that
 lines and letters look smooth.
 """
 
@@ -16,18 +16,18 @@ from jupyter_agentbox.demo.font import ADVANCE, CAP_HEIGHT, GLYPHS
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-Colour = tuple[int, int, int]
+Color = tuple[int, int, int]
 
 
 class Canvas:
-    """A bitmap of one background colour to draw on. Lengths are pixels, from the top left corner."""
+    """A bitmap of one background color to draw on. Lengths are pixels, from the top left corner."""
 
-    def __init__(self, width: int, height: int, background: Colour) -> None:
+    def __init__(self, width: int, height: int, background: Color) -> None:
         self.width = width
         self.height = height
         self._rows = [bytearray(bytes(background) * width) for _ in range(height)]
 
-    def line(self, start: tuple[float, float], end: tuple[float, float], colour: Colour, thickness: float) -> None:
+    def line(self, start: tuple[float, float], end: tuple[float, float], color: Color, thickness: float) -> None:
         """Draw a line with round ends."""
         (x0, y0), (x1, y1) = start, end
         dx, dy = x1 - x0, y1 - y0
@@ -39,11 +39,11 @@ class Canvas:
 
         margin = thickness / 2 + 1
         self._fill(
-            (min(x0, x1) - margin, min(y0, y1) - margin), (max(x0, x1) + margin, max(y0, y1) + margin), distance, colour
+            (min(x0, x1) - margin, min(y0, y1) - margin), (max(x0, x1) + margin, max(y0, y1) + margin), distance, color
         )
 
     def box(
-        self, top_left: tuple[float, float], bottom_right: tuple[float, float], colour: Colour, radius: float
+        self, top_left: tuple[float, float], bottom_right: tuple[float, float], color: Color, radius: float
     ) -> None:
         """Draw a filled box whose upper corners are round."""
         (left, top), (right, bottom) = top_left, bottom_right
@@ -55,11 +55,9 @@ class Canvas:
                 return hypot(x - min(max(x, left + radius), right - radius), y - top - radius) - radius
             return sides
 
-        self._fill((left - 1, top - 1), (right + 1, bottom + 1), distance, colour)
+        self._fill((left - 1, top - 1), (right + 1, bottom + 1), distance, color)
 
-    def text(
-        self, position: tuple[float, float], text: str, colour: Colour, height: float, *, align: float = 0
-    ) -> None:
+    def text(self, position: tuple[float, float], text: str, color: Color, height: float, *, align: float = 0) -> None:
         """Write text on a base line. `align` is the share of the text that is left of the position, from 0 to 1."""
         scale = height / CAP_HEIGHT
         x = position[0] - align * (sum(_advance(letter) for letter in text) - 1) * scale
@@ -67,7 +65,7 @@ class Canvas:
             for stroke in _glyph(letter):
                 points = [(x + px * scale, position[1] - (CAP_HEIGHT - py) * scale) for px, py in stroke]
                 for start, end in zip(points, points[1:] or points, strict=False):
-                    self.line(start, end, colour, max(1.4, height * 0.13))
+                    self.line(start, end, color, max(1.4, height * 0.13))
             x += _advance(letter) * scale
 
     def png(self) -> bytes:
@@ -82,7 +80,7 @@ class Canvas:
         top_left: tuple[float, float],
         bottom_right: tuple[float, float],
         distance: Callable[[float, float], float],
-        colour: Colour,
+        color: Color,
     ) -> None:
         for y in range(max(0, floor(top_left[1])), min(self.height, ceil(bottom_right[1]))):
             row = self._rows[y]
@@ -91,7 +89,7 @@ class Canvas:
                 if cover > 0:
                     for channel in range(3):
                         at = 3 * x + channel
-                        row[at] = round(row[at] + (colour[channel] - row[at]) * cover)
+                        row[at] = round(row[at] + (color[channel] - row[at]) * cover)
 
 
 def _glyph(letter: str) -> tuple[tuple[tuple[int, int], ...], ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import ceil, floor, log10
 from typing import TYPE_CHECKING
 
-from jupyter_agentbox.demo.canvas import Canvas, Colour
+from jupyter_agentbox.demo.canvas import Canvas, Color
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -13,18 +13,18 @@ if TYPE_CHECKING:
 WIDTH, HEIGHT = 960, 480
 LEFT, RIGHT, TOP, BOTTOM = 92, 28, 84, 60
 
-PAPER: Colour = (255, 255, 255)
-INK: Colour = (38, 50, 56)
-SOFT_INK: Colour = (96, 110, 118)
-GRID: Colour = (226, 231, 234)
-BAR: Colour = (66, 133, 190)
-BEST: Colour = (243, 119, 38)
+PAPER: Color = (255, 255, 255)
+INK: Color = (38, 50, 56)
+SOFT_INK: Color = (96, 110, 118)
+GRID: Color = (226, 231, 234)
+BAR: Color = (66, 133, 190)
+BEST: Color = (243, 119, 38)
 
 MONTH_NAMES = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
 
 def bar_chart(title: str, bars: Sequence[tuple[str, float]]) -> bytes:
-    """Draw one bar for each month, the highest in another colour.
+    """Draw one bar for each month, the highest in another color.
 
     Parameters
     ----------
@@ -50,10 +50,10 @@ def bar_chart(title: str, bars: Sequence[tuple[str, float]]) -> bytes:
     slot = (WIDTH - LEFT - RIGHT) / max(1, len(bars))
     for index, (month, value) in enumerate(bars):
         middle = LEFT + (index + 0.5) * slot
-        colour = BEST if value == highest else BAR
+        color = BEST if value == highest else BAR
         if value:
             box = (middle - slot * 0.32, _y(value, top)), (middle + slot * 0.32, _y(0, top) - 1)
-            canvas.box(*box, colour, radius=6)
+            canvas.box(*box, color, radius=6)
         canvas.text((middle, _y(value, top) - 10), f"{value:,.0f}", INK, 11, align=0.5)
         canvas.text((middle, HEIGHT - BOTTOM + 30), MONTH_NAMES[int(month[5:]) - 1], SOFT_INK, 12, align=0.5)
     return canvas.png()

@@ -62,7 +62,7 @@ CUSTOMERS = (
     "Lars Jensen",
 )
 
-NOTES = ("", "", "", "", "gift wrap, please", "leave with the neighbour", "call before delivery")
+NOTES = ("", "", "", "", "gift wrap, please", "leave with the neighbor", "call before delivery")
 
 YEAR = 2025
 FIRST_ORDER_ID = 1001

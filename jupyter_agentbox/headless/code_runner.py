@@ -138,7 +138,7 @@ class _Run:
         return Execution(status=status, error=str(error), request_id=request_id, analysis=self.analysis)
 
     async def _look_at(self, code: str) -> None:
-        """Analyse code that a person edited. Their approval does not lift what the table of findings blocks."""
+        """Analyze code that a person edited. Their approval does not lift what the table of findings blocks."""
         self.analysis = await self._analyzer.analyze(code)
         if self.analysis.outcome is AnalysisOutcome.BLOCK:
             raise ToolCallRejectedError("the static analysis blocked the edited code; it did not run")

@@ -106,7 +106,7 @@ class CodeRun:
 
 
 class CodeService:
-    """Generate code for a task, analyse it, request approval, and run it.
+    """Generate code for a task, analyze it, request approval, and run it.
 
     Errors are returned to the generator, which may try again, up to the request's `max_attempts`. Each piece of code
     is a request of its own, ``notebook.run_code``; a rejected, expired or blocked one is not retried. Tool calls in the

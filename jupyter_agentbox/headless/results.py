@@ -44,7 +44,7 @@ class ExecutionResult:
 class ExecutionError(Exception):
     """Code raised an error, or its kernel ended.
 
-    The message has the kernel's traceback, without colours, and the reason of a refused call.
+    The message has the kernel's traceback, without colors, and the reason of a refused call.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""The Hub service's metrics for Prometheus, labelled with servers and statuses, never with arguments or users."""
+"""The Hub service's metrics for Prometheus, labeled with servers and statuses, never with arguments or users."""
 
 from __future__ import annotations
 

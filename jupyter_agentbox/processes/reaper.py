@@ -66,7 +66,7 @@ def message(
 
     It is not JSON, because importing that module takes a fifth of the time in which a reaper starts.
     """
-    texts = {str(name): str(value) for name, value in env.items()}  # subclasses of `str` cannot be serialised
+    texts = {str(name): str(value) for name, value in env.items()}  # subclasses of `str` cannot be serialized
     data = marshal.dumps(([str(part) for part in argv], texts, cwd, pass_fds, grace, memory))
     return len(data).to_bytes(_LENGTH, "big") + data
 

@@ -185,7 +185,7 @@ class AgentBoxHandler(APIHandler):
         self.finish_text(answer_text(value))
 
     def finish_text(self, text: str) -> None:
-        """Respond with serialised JSON that must not be cached."""
+        """Respond with serialized JSON that must not be cached."""
         self.set_header("Cache-Control", "no-store")
         self.finish(text)
 

@@ -18,7 +18,7 @@ def answer_text(value: object) -> str:
     Parameters
     ----------
     value : object
-        Any value that ``json`` can serialise.
+        Any value that ``json`` can serialize.
     """
     try:
         return _JSON.encode(value)

@@ -195,7 +195,7 @@ class SqlApprovalStore(SqlStore):
         tool = self._tool_row(request.tool)
         outgoing = await self._record_of_new(request)
         if is_long(request.call.arguments):
-            # In a thread: serialising millions of values would block the loop.
+            # In a thread: serializing millions of values would block the loop.
             kept, row, long_arguments = await asyncio.to_thread(self._rows, request, tool["digest"], is_long=True)
         else:
             kept, row, long_arguments = self._rows(request, tool["digest"], is_long=False)

@@ -26,7 +26,7 @@ async def test_a_sequence_stays_at_its_last() -> None:
     assert [await generator.generate_code(REQUEST, []) for _ in range(4)] == ["a", "b", "b", "b"]
 
 
-async def test_sequence_before_code_before_behaviour() -> None:
+async def test_sequence_before_code_before_behavior() -> None:
     generator = MockCodeGenerator("success")
     generator.static_code = "static"
     generator.code_sequence = ["sequence"]
@@ -55,7 +55,7 @@ async def test_what_was_set_last_counts() -> None:
     "behavior",
     ["success", "runtime_error", "missing_results", "channel_write", "channel_read", "security_risk", "error_aware"],
 )
-async def test_all_behaviours_but_one_give_python(behavior: str) -> None:
+async def test_all_behaviors_but_one_give_python(behavior: str) -> None:
     code = await MockCodeGenerator(behavior=behavior).generate_code(REQUEST, [])
 
     compile(code, "code", "exec")
@@ -97,7 +97,7 @@ async def test_it_remembers_its_calls_until_it_is_reset() -> None:
     assert (generator.call_count, generator.last_request, generator.last_error_chain) == (0, None, [])
 
 
-async def test_an_unknown_behaviour_and_none_are_errors() -> None:
+async def test_an_unknown_behavior_and_none_are_errors() -> None:
     with pytest.raises(ValueError, match="Unknown behavior"):
         MockCodeGenerator("unknown")
     with pytest.raises(ValueError, match="not configured"):

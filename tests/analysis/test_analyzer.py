@@ -302,7 +302,7 @@ async def test_code_without_results_is_worth_a_note_where_results_are_expected(i
         *(("channel_read", "allow"), ("channel_write", "ask"), ("security_risk", "ask"), ("error_aware", "allow")),
     ],
 )
-async def test_each_behaviour_of_the_mock_generator_has_its_outcome(
+async def test_each_behavior_of_the_mock_generator_has_its_outcome(
     analyzer: CodeAnalyzer, behavior: str, outcome: str
 ) -> None:
     request = CodeRequest(user_query="", task_objective="")

@@ -378,11 +378,11 @@ def make_world(root: Path, *options: str) -> World:
     """Start the server, with everything around it; `options` are more of its own, and win."""
     token, hub_token = secrets.token_hex(16), secrets.token_hex(16)
     credential, ssh_key, model_key = secrets.token_hex(16), secrets.token_hex(16), secrets.token_hex(16)
-    for name in ("config", "runtime", "data/kernels", "home/.ssh", "home/project/.git/hooks", "neighbour", "lib"):
+    for name in ("config", "runtime", "data/kernels", "home/.ssh", "home/project/.git/hooks", "neighbor", "lib"):
         (root / name).mkdir(parents=True)
     (root / "home" / ".ssh" / "id_ed25519").write_text(ssh_key)
     (root / "home" / ".bashrc").write_text("# mine\n")
-    (root / "neighbour" / "diary").write_text(ssh_key)
+    (root / "neighbor" / "diary").write_text(ssh_key)
     (root / "home" / "project" / ".git" / "config").write_text("[core]\n")
     entry = {"command": sys.executable, "args": ["-c", "input()"], "env": {"SHOP_PASSWORD": credential}}
     ledger = {"command": sys.executable, "args": [str(DESK_SERVER), str(root / "notes.jsonl")]}
@@ -413,7 +413,7 @@ def make_world(root: Path, *options: str) -> World:
                 *(options or [f"--AgentBoxApp.max_waiting_bytes={MAX_WAITING_BYTES}"]),
             ],
             env=environment,
-            cwd=root / "neighbour",
+            cwd=root / "neighbor",
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,

@@ -23,7 +23,7 @@ def look(facts: dict[str, Any]) -> Any:
 
 
 def test_the_server_copies_through_no_link_of_a_kernel(stage: Stage) -> None:
-    secret = str(stage.world.root / "neighbour" / "diary")
+    secret = str(stage.world.root / "neighbor" / "diary")
     with stage.alone(f"copying-{stage.level.value}") as own:
         assert own.run(attack, name="copied.ipynb", target=secret) == "linked", own.said
 

@@ -29,4 +29,4 @@ def attack(facts: dict[str, Any]) -> Any:
 
 
 def test_what_cannot_be_written_keeps_its_mode(stage: Stage) -> None:
-    stage.expect(ATTACK, attack, secret=str(stage.world.root / "neighbour" / "diary"))
+    stage.expect(ATTACK, attack, secret=str(stage.world.root / "neighbor" / "diary"))

@@ -25,4 +25,4 @@ def attack(facts: dict[str, Any]) -> Any:
 
 
 def test_nobody_elses_directory_can_be_watched(stage: Stage) -> None:
-    stage.expect(ATTACK, attack, directory=str(Path(stage.world.root, "neighbour")))
+    stage.expect(ATTACK, attack, directory=str(Path(stage.world.root, "neighbor")))

@@ -231,16 +231,16 @@ def test_what_an_agent_is_asked_is_prose_and_other_cells_are_python(
 ) -> None:
     question = "%%agent\nWhich is best, and not 'bad' in 2025?" + 50 * " And why?"
     person.open(notebook(question, "best and not 'bad'"), front=front)
-    coloured = ".jp-Cell-inputArea .cm-line span"
+    colored = ".jp-Cell-inputArea .cm-line span"
     editor = person.cell(0).locator(".jp-Cell-inputArea .cm-scroller")
     expect(editor).to_contain_text("And why?")
     await_true(editor, "node => node.scrollWidth <= node.clientWidth")  # its long line goes on in the next
-    expect(person.cell(1).locator(coloured).filter(has_text=re.compile("^not$"))).to_have_count(1)
-    expect(person.cell(0).locator(coloured)).to_have_count(0)
+    expect(person.cell(1).locator(colored).filter(has_text=re.compile("^not$"))).to_have_count(1)
+    expect(person.cell(0).locator(colored)).to_have_count(0)
     person.edit(0)
     person.keyboard.press("ControlOrMeta+Home")
     person.keyboard.type("# ")
-    expect(person.cell(0).locator(coloured).filter(has_text=re.compile("^# %%agent$"))).to_have_count(1)
+    expect(person.cell(0).locator(colored).filter(has_text=re.compile("^# %%agent$"))).to_have_count(1)
 
 
 def test_commands_and_options_are_completed(person: Person, notebook: Callable[..., str]) -> None:

@@ -148,7 +148,7 @@ def test_a_sentence_says_where_and_what() -> None:
         "In the tool's name, U+0430 CYRILLIC SMALL LETTER A looks like `a`."
     )
     assert LookAlike(of="argument", letter="\u0448").text == (
-        "In the name of an argument, U+0448 CYRILLIC SMALL LETTER SHA differs in alphabet from its neighbours."
+        "In the name of an argument, U+0448 CYRILLIC SMALL LETTER SHA differs in alphabet from its neighbors."
     )
     assert LookAlike(of="value", letter="\uff41", like="a").text == (
         "In a value, U+FF41 FULLWIDTH LATIN SMALL LETTER A looks like `a`."

@@ -24,7 +24,7 @@ def test_text_passes_as_it_is(text: str) -> None:
     "style",
     ["31", "1;31", "0", "97;104", "38;5;208", "48;2;1;2;3", "0;38;5;1;1;48;2;0;0;255;4"],
 )
-def test_colours_and_weights_pass(style: str) -> None:
+def test_colors_and_weights_pass(style: str) -> None:
     assert passed(f"a\x1b[{style}mb") == f"a\x1b[{style}mb"
 
 
@@ -99,7 +99,7 @@ def test_what_has_no_shape_or_reorders_a_line_is_spelled_out(char: str) -> None:
     assert passed(f"a{char}b") == f"a<U+{ord(char):04X}>b"
 
 
-def test_no_sequence_of_bytes_gets_more_through_than_colours() -> None:
+def test_no_sequence_of_bytes_gets_more_through_than_colors() -> None:
     alphabet = "\x1b[]0;?8m\x07\x9b\x9d\\P(K\r\n\x18A\x84"
     for first in alphabet:
         for second in alphabet:
@@ -120,7 +120,7 @@ def test_it_knows_whether_a_line_was_begun(pieces: list[str], is_at_start: bool)
     assert found.is_at_line_start is is_at_start
 
 
-def test_a_whole_text_can_be_had_without_colours() -> None:
+def test_a_whole_text_can_be_had_without_colors() -> None:
     assert without_controls("\x1b[31mred\x1b[0m\rnext\x1b]0;t\x07") == "red\nnext"
 
 

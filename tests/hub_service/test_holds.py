@@ -115,7 +115,7 @@ async def test_only_the_scope_of_the_hub_lets_somebody_set_and_release(tmp_path:
         *({"user": user} for user in (7, "")),
         *({"since": since} for since in ("noon", "2026-05-01T00:00:00", 3)),
         {"since": "2026-05-02T00:00:00Z", "until": "2026-05-01T00:00:00Z"},
-        {"colour": "red"},
+        {"color": "red"},
     ],
 )
 async def test_what_is_no_hold_is_refused(tmp_path: Path, body: dict[str, Any]) -> None:

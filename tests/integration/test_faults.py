@@ -260,11 +260,11 @@ orders = await asyncio.gather(*(tools.shop.get_order.aio(order_id=1001 + i % 2) 
 async def test_a_server_that_cannot_start_is_named_in_the_cell_with_what_it_said(
     tmp_path: Path, jp_asyncio_loop: asyncio.AbstractEventLoop
 ) -> None:
-    broken = {"command": sys.executable, "args": ["-c", "import sys; sys.exit('no licence')"]}
+    broken = {"command": sys.executable, "args": ["-c", "import sys; sys.exit('no license')"]}
     server = await start_server(tmp_path, servers={"broken": broken, "shop": SHOP})
     async with server.kernel() as kernel:
         done = await kernel.run("from jupyter_agentbox import tools\ntools.broken")
-        assert "no licence" in (done.error or "")
+        assert "no license" in (done.error or "")
         cell = asyncio.create_task(kernel.run(CALL))
         await server.decide(await server.pending("list_orders"))
         assert (await cell).error is None

@@ -102,7 +102,7 @@ def test_cards_are_for_people() -> None:
     assert output.text == ""
 
 
-def test_of_a_traceback_the_end_is_told_without_colours() -> None:
+def test_of_a_traceback_the_end_is_told_without_colors() -> None:
     output = CodeOutput()
 
     output.add("error", {"traceback": ["\x1b[31mx\x1b[0m" * 5000, "\x1b[31mValueError\x1b[0m: no"]})

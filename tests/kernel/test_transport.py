@@ -114,11 +114,11 @@ def test_text_that_cannot_be_sent_is_replaced(
 ) -> None:
     send = kernel.session.send
 
-    def serialise(socket: object, kind: str, content: dict[str, Any], **rest: Any) -> None:
+    def serialize(socket: object, kind: str, content: dict[str, Any], **rest: Any) -> None:
         json.dumps(content, ensure_ascii=False).encode()
         send(socket, kind, content, **rest)
 
-    monkeypatch.setattr(kernel.session, "send", serialise)
+    monkeypatch.setattr(kernel.session, "send", serialize)
 
     transport.publish("display_data", {"data": {"text/plain": "half \ud83d", "x": [{"\ude00": 1}]}}, Cell({}))
 

@@ -54,7 +54,7 @@ def test_arguments_that_fit_pass() -> None:
         ({"city": "Oslo", "days": 11}, "days", "maximum"),
         ({}, "city", "is required"),
         ({"days": 1}, "city", "is required"),
-        ({"city": "Oslo", "colour": "red"}, "colour", "no such parameter (there are: `city`, `days`)"),
+        ({"city": "Oslo", "color": "red"}, "color", "no such parameter (there are: `city`, `days`)"),
     ],
 )
 def test_a_bad_argument_is_named_with_what_is_wrong(arguments: JsonObject, parameter: str, words: str) -> None:

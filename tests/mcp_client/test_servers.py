@@ -583,9 +583,9 @@ async def test_one_odd_tool_does_not_hide_the_others(running: Running, script: S
     ]
 
 
-@pytest.mark.parametrize(("behaviour", "count"), [("endless", 100), ("circle", 1)])
-async def test_a_list_that_never_ends_is_cut(running: Running, script: Script, behaviour: str, count: int) -> None:
-    async with running({"raw": script("raw.py", behaviour)}) as servers:
+@pytest.mark.parametrize(("behavior", "count"), [("endless", 100), ("circle", 1)])
+async def test_a_list_that_never_ends_is_cut(running: Running, script: Script, behavior: str, count: int) -> None:
+    async with running({"raw": script("raw.py", behavior)}) as servers:
         assert len(await servers.list_tools("raw")) == count
         assert any("does not end" in line for line in status(servers).log)
 

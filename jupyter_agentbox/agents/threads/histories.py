@@ -33,14 +33,14 @@ from .surrogates import dump_messages
 
 #: Length to which older outputs are shortened, in characters.
 SHORT_OUTPUT: Final = 400
-#: Maximum length of a conversation that the model summarises, in characters.
+#: Maximum length of a conversation that the model summarizes, in characters.
 TRANSCRIPT: Final = 40_000
 
 _FLAG: Final = TypeAdapter(bool)
 
 
 def dump_history(messages: Sequence[ModelMessage], *, replaces: bool) -> bytes:
-    """Serialise a turn's messages.
+    """Serialize a turn's messages.
 
     Parameters
     ----------

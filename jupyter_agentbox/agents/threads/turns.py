@@ -176,7 +176,7 @@ class TurnRunner:
     async def converse(self, prompt: str, conversation: Conversation) -> None:
         """Converse with the model; if the conversation gets too long for it, shorten it and continue."""
         asked: str | None = prompt
-        for shorten in (self._drop_outputs, self._summarise, None):
+        for shorten in (self._drop_outputs, self._summarize, None):
             try:
                 await self._steps(asked, conversation)
             except AgentRunError as error:
@@ -193,7 +193,7 @@ class TurnRunner:
         conversation.messages = with_short_outputs(conversation.messages)
         self.record.notice("shortened", "The conversation is too long for the model: older outputs were shortened.")
 
-    async def _summarise(self, conversation: Conversation) -> None:
+    async def _summarize(self, conversation: Conversation) -> None:
         summary = await self._ask_for_summary(transcript(conversation.messages))
         last = conversation.messages[-1]
         question = [part for part in last.parts if isinstance(part, UserPromptPart)]
@@ -207,7 +207,7 @@ class TurnRunner:
         self.meter.begin_run()
         agent = Agent(self.model, output_type=str)
         answer = await agent.run(
-            f"Summarise this conversation for yourself: what the person wants, what was done, what is known.\n\n{text}"
+            f"Summarize this conversation for yourself: what the person wants, what was done, what is known.\n\n{text}"
         )
         self.meter.count_run(answer.usage)
         return answer.output

@@ -15,7 +15,7 @@ Headers = list[tuple[bytes, bytes]]
 
 _SCHEME: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://(.*)")
 _PATH: Final = re.compile(r"[/?]")
-#: Between two neighbours only (RFC 9110, 7.6.1), or the proxy's own.
+#: Between two neighbors only (RFC 9110, 7.6.1), or the proxy's own.
 _BETWEEN_NEIGHBOURS: Final = frozenset(
     (
         *(b"connection", b"keep-alive", b"te", b"trailer", b"upgrade", b"expect"),

@@ -156,7 +156,7 @@ class ApprovalsHandler(ApprovalsAPIHandler):
             ]
             return answer_text({"approvals": listed, "next": page.next})
 
-        # In a thread: serialising a page of requests would block the loop.
+        # In a thread: serializing a page of requests would block the loop.
         self.finish_text(await asyncio.to_thread(to_text))
 
     def _at_hub(self) -> JsonObject:

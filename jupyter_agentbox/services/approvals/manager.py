@@ -290,7 +290,7 @@ class ApprovalManager:
         except (InvalidTransitionError, UnknownApprovalError) as error:
             log.debug("request %s ended while its kernel was stopping: %s", request_id, error)
         except StorageError:
-            # The next server to start recognises it by its dead owner.
+            # The next server to start recognizes it by its dead owner.
             log.exception("request %s could not be marked as orphaned", request_id)
 
     def abandon(self, request_id: str) -> None:

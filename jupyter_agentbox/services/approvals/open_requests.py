@@ -187,7 +187,7 @@ class OpenRequests:
         return request.running_if_approved(at=at) if self.approvals_start_calls else request
 
     def turn(self, request_id: str) -> asyncio.Lock:
-        """Return the lock that serialises changes of a pending request, so that none is overwritten."""
+        """Return the lock that serializes changes of a pending request, so that none is overwritten."""
         return self._turns.setdefault(request_id, asyncio.Lock())
 
     async def write(self, before: ApprovalRequest, after: ApprovalRequest, *, grant: Grant | None = None) -> None:

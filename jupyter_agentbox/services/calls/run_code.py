@@ -37,7 +37,7 @@ class RunCodeTool:
     run : callable
         Runs the code.
     analysis : Analysis or None
-        The findings in the code, if it was analysed.
+        The findings in the code, if it was analyzed.
     """
 
     def __init__(self, run: RunCode, analysis: Analysis | None = None) -> None:

@@ -54,7 +54,7 @@ _STATUSES: Final = {
 
 
 class Analyzer(Protocol):
-    """Analyses code before it runs."""
+    """Analyzes code before it runs."""
 
     async def analyze(self, code: str) -> Analysis:
         """Return the findings in a piece of code."""
@@ -80,7 +80,7 @@ class CellServices:
     catalog : ToolCatalog
         The tools that code may call.
     analyzer : Analyzer
-        Analyses code.
+        Analyzes code.
     interrupt : callable
         Interrupts a kernel, given its id.
     """
@@ -342,7 +342,7 @@ class _CodeRun:
         return ToolResult(content=({"type": "text", "text": text},), is_error=ended.status is not ItemStatus.COMPLETED)
 
     async def _look_at(self, code: str) -> None:
-        """Analyse code edited by a person. They have decided, but what the settings block does not run anyway."""
+        """Analyze code edited by a person. They have decided, but what the settings block does not run anyway."""
         analysis = await self._services.analyzer.analyze(code)
         if analysis.outcome is AnalysisOutcome.BLOCK:
             raise ToolCallRejectedError("the static analysis blocked the edited code; it did not run")

@@ -60,7 +60,7 @@ class EventReader:
         start = self._first + self._after
         self._after += len(batch)
         if batch and isinstance(batch[-1], TurnCompleted):
-            # In a thread: serialising all items of the turn would block the loop.
+            # In a thread: serializing all items of the turn would block the loop.
             return await asyncio.to_thread(_texts_of, batch, start)
         return _texts_of(batch, start)
 

@@ -95,7 +95,7 @@ class ThreadHandler(ThreadsAPIHandler):
         def to_text() -> str:
             return answer_text({**entry.to_json(), "turns": [turn_to_json(turn) for turn in entry.thread.turns]})
 
-        # In a thread: serialising a long conversation would block the loop.
+        # In a thread: serializing a long conversation would block the loop.
         self.finish_text(await asyncio.to_thread(to_text))
 
     @web.authenticated

@@ -1,4 +1,4 @@
-"""Turns without a loop: code is written, analysed, asked about and run, and written again if it fails."""
+"""Turns without a loop: code is written, analyzed, asked about and run, and written again if it fails."""
 
 from __future__ import annotations
 

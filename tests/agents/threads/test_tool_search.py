@@ -10,7 +10,7 @@ from jupyter_agentbox.exceptions import ToolServerError
 
 
 class ManyTools:
-    """A catalogue of 1,203 tools on two servers, and a server that is down."""
+    """A catalog of 1,203 tools on two servers, and a server that is down."""
 
     def names(self) -> Sequence[str]:
         return ["git", "shop", "broken"]

@@ -404,7 +404,7 @@ async def test_the_time_of_a_turn_is_bounded(make_agent: MakeAgent, model: MockM
     assert (result.status, result.error.code) == (TurnStatus.FAILED, TurnErrorCode.LIMIT)
 
 
-async def test_a_conversation_that_is_too_long_is_shortened_and_then_summarised(
+async def test_a_conversation_that_is_too_long_is_shortened_and_then_summarized(
     make_agent: MakeAgent, model: MockModelServer
 ) -> None:
     model.enqueue_message("one")

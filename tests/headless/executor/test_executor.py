@@ -121,7 +121,7 @@ display(Image(data=b"\\x89PNG second", format="png"))
         ("no", "NameError"),
     ],
 )
-async def test_errors_have_the_kernels_traceback_without_colours(executor: CodeExecutor, code: str, name: str) -> None:
+async def test_errors_have_the_kernels_traceback_without_colors(executor: CodeExecutor, code: str, name: str) -> None:
     with pytest.raises(CodeExecutionError, match=name) as caught:
         await executor.execute(code)
     assert "\x1b" not in str(caught.value)
@@ -607,7 +607,7 @@ def test_importing_it_loads_no_server_and_no_database() -> None:
     assert found.stdout.strip() == "[]"
 
 
-async def test_servers_gives_a_catalogue_of_servers_and_tools(make_executor: Make) -> None:
+async def test_servers_gives_a_catalog_of_servers_and_tools(make_executor: Make) -> None:
     async with make_executor() as executor:
         catalog: ToolCatalog = await executor.servers()
         assert [(status.name, status.state.value) for status in catalog.servers()] == [("mini", "stopped")]

@@ -1,4 +1,4 @@
-"""Generate, analyse, ask, run: with a real kernel, real requests, a real store."""
+"""Generate, analyze, ask, run: with a real kernel, real requests, a real store."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def make(places: Path, database: str) -> Make:
     return make
 
 
-# -- the mock generator's behaviours
+# -- the mock generator's behaviors
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def make(places: Path, database: str) -> Make:
         ("error_aware", "succeeded", 2, 2),
     ],
 )
-async def test_each_behaviour_of_the_mock_generator(
+async def test_each_behavior_of_the_mock_generator(
     make: Make, behavior: str, status: str, attempts: int, asked: int
 ) -> None:
     asks = Asked()

@@ -1,4 +1,4 @@
-"""An MCP server of the handshake era, written by hand so that it can misbehave. ``raw.py [behaviour]``."""
+"""An MCP server of the handshake era, written by hand so that it can misbehave. ``raw.py [behavior]``."""
 
 import json
 import os
@@ -8,7 +8,7 @@ import threading
 import time
 from pathlib import Path
 
-behaviour = sys.argv[1] if len(sys.argv) > 1 else ""
+behavior = sys.argv[1] if len(sys.argv) > 1 else ""
 lock = threading.Lock()
 cancelled = []
 events = {}
@@ -232,18 +232,18 @@ def schema(name):
 
 def list_tools(request):
     cursor = (request.get("params") or {}).get("cursor")
-    if behaviour == "deaf" and "added" in TOOLS:
+    if behavior == "deaf" and "added" in TOOLS:
         print("not now", file=sys.stderr, flush=True)
         return None
     tools = [schema(name) for name in TOOLS]
-    if behaviour == "endless":
+    if behavior == "endless":
         number = int(cursor or 0)
         return answer(request, tools=[schema(f"t{number}")], nextCursor=str(number + 1))
-    if behaviour == "circle":
+    if behavior == "circle":
         return answer(request, tools=[schema("t")], nextCursor="again")
-    if behaviour == "long-list":
+    if behavior == "long-list":
         tools[0]["description"] = "x" * 17_000_000
-    if behaviour == "odd-list":
+    if behavior == "odd-list":
         tools = [
             {"name": "untyped", "inputSchema": {"properties": {"a": {"type": "string"}}}},
             {"name": "schemaless"},
@@ -260,7 +260,7 @@ def list_tools(request):
 def handle(request):
     method = request.get("method")
     if method == "initialize":
-        if behaviour == "hang":
+        if behavior == "hang":
             print("still thinking", file=sys.stderr, flush=True)
             time.sleep(600)
         capabilities = {"tools": {"listChanged": True}}
@@ -273,7 +273,7 @@ def handle(request):
         TOOLS[request["params"]["name"]](request, request["params"].get("arguments") or {})
     elif method == "notifications/cancelled":
         cancelled.append(request["params"]["requestId"])
-    elif method == "server/discover" and behaviour == "ends-at-probe":
+    elif method == "server/discover" and behavior == "ends-at-probe":
         os._exit(1)
     elif method is None and request["id"] == "q1":
         asked = events.pop("q1")
@@ -285,10 +285,10 @@ def handle(request):
         refuse(request, -32601, "no such method")
 
 
-if behaviour == "crash":
+if behavior == "crash":
     print("cannot find the database", file=sys.stderr, flush=True)
     sys.exit(4)
-if behaviour == "count":
+if behavior == "count":
     with Path(sys.argv[2]).open("a") as file:
         file.write("started\n")
 for line in sys.stdin.buffer:

@@ -30,7 +30,7 @@ def jp_server_config(tmp_path: Path) -> Any:
     }
 
 
-async def test_servers_tools_and_a_restart_come_from_the_catalogue(fetch: Any) -> None:
+async def test_servers_tools_and_a_restart_come_from_the_catalog(fetch: Any) -> None:
     code, body = await fetch("servers")
     assert code == 200
     assert {"mini": "stopped"}.items() <= {each["name"]: each["state"] for each in body["servers"]}.items()

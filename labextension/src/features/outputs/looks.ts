@@ -5,7 +5,7 @@
  * a position, or a margin that is less than nothing.
  */
 
-/** Classes that Jupyter itself uses for outputs: tables of pandas, colours of terminals, code and diagrams. */
+/** Classes that Jupyter itself uses for outputs: tables of pandas, colors of terminals, code and diagrams. */
 const CLASSES =
   /^(dataframe|tex2jax_ignore|widget-interact|ansi-[a-z0-9-]+|language-[\w+#-]+|\u037c\w+|jp-RenderedMermaid(-Details|-Summary)?)$/;
 

@@ -49,7 +49,7 @@ export function guardRegistry(
   registry.createRenderer = mimeType =>
     guardRenderer(createRenderer(mimeType), mimeType, gate, context.language);
 
-  // What is blocked is to be seen, not passed over in favour of a poorer type that is safe.
+  // What is blocked is to be seen, not passed over in favor of a poorer type that is safe.
   registry.preferredMimeType = (bundle, safe) =>
     preferredMimeType(bundle, gate.verdict === 'closed' ? 'any' : safe);
 

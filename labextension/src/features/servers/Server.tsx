@@ -1,5 +1,5 @@
 /**
- * An MCP server: its state in words and colour, its actions, its tools and its log.
+ * An MCP server: its state in words and color, its actions, its tools and its log.
  */
 import type { TranslationBundle } from '@jupyterlab/translation';
 import React from 'react';

@@ -1,5 +1,5 @@
 /**
- * Has the editors of cells that ask an agent show prose: in Python's colours, words would be keywords, and apostrophes strings.
+ * Has the editors of cells that ask an agent show prose: in Python's colors, words would be keywords, and apostrophes strings.
  */
 import type { ICellModel } from '@jupyterlab/cells';
 import type { CellList, Notebook } from '@jupyterlab/notebook';

@@ -13,7 +13,7 @@ import { summarize } from '../text/summary';
 import { label } from '../text/visibleText';
 import { localeOf } from '../text/language';
 
-/** A symbol for people who cannot distinguish the colours. */
+/** A symbol for people who cannot distinguish the colors. */
 export const SIGNS: Record<Mood, string> = {
   waiting: '●',
   running: '▶',

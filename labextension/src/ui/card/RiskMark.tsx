@@ -1,5 +1,5 @@
 /**
- * The risk of a call: a symbol and a word, so that nobody has to distinguish colours.
+ * The risk of a call: a symbol and a word, so that nobody has to distinguish colors.
  */
 import React from 'react';
 

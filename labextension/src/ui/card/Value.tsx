@@ -11,7 +11,7 @@ import { LinkButton, TextBlock, VisibleText } from '../components/VisibleText';
 import { UnseenReport } from '../components/Unseen';
 import { CodeView } from '../code/CodeView';
 import { isSecretName } from '../text/secretNames';
-import { isColoured, JSON_TYPE, kindOf } from '../text/valueKind';
+import { isColored, JSON_TYPE, kindOf } from '../text/valueKind';
 import { Picture } from './Picture';
 
 /** The maximum number of characters of a value that is shown beside its name. */
@@ -133,7 +133,7 @@ function LongText({ name, text, schema }: ILongTextProps): JSX.Element {
 
 /** An object or a list, as the JSON that would be sent. */
 function Nested({ name, text }: ILongTextProps): JSX.Element {
-  return isColoured(text) ? (
+  return isColored(text) ? (
     <CodeView code={text} name={name} mimeType={JSON_TYPE} />
   ) : (
     <TextBlock text={text} name={name} />

@@ -19,7 +19,7 @@ export interface IDifferenceProps {
   caption?: string;
 }
 
-/** Two colours, and symbols for people who cannot distinguish them. */
+/** Two colors, and symbols for people who cannot distinguish them. */
 export function Difference(props: IDifferenceProps): JSX.Element {
   const { before, after } = props;
   const trans = useTrans();

@@ -102,7 +102,7 @@ const DIFF_CLASSES: Partial<Record<string, string>> = {
   '@': 'jp-mod-hunk'
 };
 
-/** Colours the lines of a unified difference, by the character that each begins with. */
+/** Colors the lines of a unified difference, by the character that each begins with. */
 export function diffMarks(): Extension {
   return EditorView.decorations.compute(['doc'], state => {
     const marks = new RangeSetBuilder<Decoration>();

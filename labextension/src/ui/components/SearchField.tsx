@@ -1,5 +1,5 @@
 /**
- * A labelled field for a text that is searched for.
+ * A labeled field for a text that is searched for.
  */
 import React from 'react';
 

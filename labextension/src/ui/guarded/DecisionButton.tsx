@@ -138,7 +138,7 @@ function useArming(
   return { isArmed, round, arm };
 }
 
-/** Whether the centre of a node is visible where it is. */
+/** Whether the center of a node is visible where it is. */
 function isInSight(node: HTMLElement): boolean {
   const { left, top, width, height } = node.getBoundingClientRect();
   const found = document.elementFromPoint(left + width / 2, top + height / 2);

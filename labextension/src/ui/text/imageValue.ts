@@ -144,7 +144,7 @@ function gif(view: DataView): IHeader | null {
   }
 }
 
-/** Bytes of a colour table, from the flags that say how large it is. */
+/** Bytes of a color table, from the flags that say how large it is. */
 function tableSize(flags: number): number {
   return flags & 0x80 ? 3 << ((flags & 7) + 1) : 0;
 }

@@ -11,7 +11,7 @@ import type { NameOf } from './reviewers';
 import { label } from './visibleText';
 import { describeSeconds } from './duration';
 
-/** How a request is doing, for colours and icons. */
+/** How a request is doing, for colors and icons. */
 export type Mood = 'waiting' | 'running' | 'good' | 'bad' | 'neutral';
 
 /** What became of a request, in one line. */

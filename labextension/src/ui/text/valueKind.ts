@@ -1,7 +1,7 @@
 /**
  * What kind of text the value of an argument is: code of some language, JSON, a difference, an image, or plain text.
  *
- * The kind only colours a text. Whatever a name or a schema claims, the text is shown as it is; unknown is plain text.
+ * The kind only colors a text. Whatever a name or a schema claims, the text is shown as it is; unknown is plain text.
  */
 import { isObject } from '../../api/json';
 import type { JsonValue } from '../../api/json';
@@ -13,7 +13,7 @@ export type ValueKind =
   | { kind: 'code'; mimeType: string }
   | { kind: 'image'; image: IImageValue };
 
-/** Characters, lines, and characters in a line that are coloured: an editor with more makes the page wait. */
+/** Characters, lines, and characters in a line that are colored: an editor with more makes the page wait. */
 const MAX_LENGTH = 20_000;
 const MAX_LINES = 2000;
 const MAX_LINE = 2000;
@@ -75,14 +75,14 @@ export function kindOf(
   if (image) {
     return { kind: 'image', image };
   }
-  const mimeType = isColoured(text)
+  const mimeType = isColored(text)
     ? (bySchema(schema) ?? byText(text) ?? byName(name, text))
     : null;
   return mimeType ? { kind: 'code', mimeType } : { kind: 'text' };
 }
 
 /** Whether an editor shows a text as it is, and without making the page wait. */
-export function isColoured(text: string): boolean {
+export function isColored(text: string): boolean {
   if (text.length > MAX_LENGTH || /\r(?!\n)/.test(text)) {
     return false; // of line breaks, an editor does not tell one from the other
   }

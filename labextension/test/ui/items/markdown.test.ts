@@ -5,7 +5,7 @@ import { hasMath, toNodes } from '../../../src/ui/items/markdown';
 import { MarkdownView } from '../../../src/ui/items/MarkdownView';
 import { trans } from '../../examples';
 
-/** JupyterLab's parser without the colours of code. */
+/** JupyterLab's parser without the colors of code. */
 const parser = {
   render: (source: string) =>
     Promise.resolve(marked.parse(source, { gfm: true, async: false }))

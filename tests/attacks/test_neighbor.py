@@ -9,7 +9,7 @@ ATTACK = Attack("read a file of another user or project")
 
 
 def attack(facts: dict[str, Any]) -> Any:
-    return open(facts["root"] + "/neighbour/diary").read()
+    return open(facts["root"] + "/neighbor/diary").read()
 
 
 def test_what_is_not_named_cannot_be_read(stage: Stage) -> None:
