@@ -51,7 +51,10 @@ class Via(str, Enum):
 
     @property
     def is_program(self) -> bool:
-        """Whether a program or a model decided, as a rule does, and not a person."""
+        """Whether the program that runs the code, a model or nobody decided, as a rule does.
+
+        An answer with a token counts as a person's: a program has the token, but perhaps because a person gave it.
+        """
         return self in (Via.PROGRAM, Via.MODEL, Via.NOBODY)
 
 

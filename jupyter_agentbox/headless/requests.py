@@ -91,7 +91,7 @@ class ApprovalRequest:
         return f"<ApprovalRequest {self}>"
 
     async def accept(self, arguments: Mapping[str, Any] | None = None) -> None:
-        """Approve the call; on return, the decision is stored, as a rule's is: on disk a moment later.
+        """Approve the call; on return, the decision is stored, and a moment later it is on disk.
 
         Parameters
         ----------

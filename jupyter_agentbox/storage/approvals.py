@@ -258,8 +258,8 @@ class SqlApprovalStore(SqlStore):
 
         Votes are not overwritten: the request must have all those of the stored one.
 
-        On return, a person's decision or vote is on disk. Other changes, those by programs included, survive this
-        process and, a moment later, the machine.
+        On return, a person's decision or vote is on disk, and the start of a call whose approval did not start it.
+        Other changes, those by programs included, survive this process and, a moment later, the machine.
         """
         known = self._asked.get(request.id)
         kept = await self._with_redacted_answer(request, known.secrets if known is not None else frozenset())
@@ -276,9 +276,9 @@ class SqlApprovalStore(SqlStore):
         is_recorded = part is Part.DECIDED and status is Status.APPROVED
         rule = request.evaluation.rule
         may_have_votes = status is Status.PENDING and rule is not None and rule.approvers is not None
-        is_decision = status is Status.PENDING and request.decision is not None
+        decision = request.decision if status is Status.PENDING else None
         outgoing = await self._record_of_change(request, status, outcome)
-        used = request.decision.grant if is_decision and request.decision is not None and grant is None else None
+        used = decision.grant if decision is not None and grant is None else None
 
         def job(connection: Connection) -> bool:
             if may_have_votes and not self._has_all_votes(connection, request):
@@ -299,10 +299,10 @@ class SqlApprovalStore(SqlStore):
             add_records(connection, outgoing)
             return True
 
-        is_persons = status is Status.PENDING and any(not one.reviewer.via.is_program for one in _answers(request))
+        is_by_person = status is Status.PENDING and any(not one.reviewer.via.is_program for one in _answers(request))
         is_start = status is Status.APPROVED and outcome is None and request.outcome_state is OutcomeState.RUNNING
         is_end = status is Status.APPROVED and not request.is_open  # the result is on its way; the next call may follow
-        written = await self._committer.run(job, write=True, durable=is_persons or is_start, patient=is_end)
+        written = await self._committer.run(job, write=True, durable=is_by_person or is_start, patient=is_end)
         if not request.is_open:
             self._asked.pop(request.id, None)
         self._announce(outgoing)

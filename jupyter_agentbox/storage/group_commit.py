@@ -275,7 +275,7 @@ class GroupCommitter:
             self._database.close()
 
     def _reserve_if_due(self) -> None:
-        """Enlarge the log of a process that writes often, while nobody waits."""
+        """Enlarge the log of a process that writes often, once those who waited have their results."""
         if self._commits >= MANY_COMMITS and not self._has_reserved:
             self._has_reserved = True
             self._database.reserve_log()

@@ -100,11 +100,11 @@ async def test_a_file_that_others_could_read_is_closed_to_them(path: Path) -> No
         ("delete", {"open": "EXTRA", "request": "EXTRA", "vote": "EXTRA", "decision": "EXTRA", "outcome": "EXTRA"}),
     ],
 )
-@pytest.mark.parametrize("via", [Via.BROWSER, Via.TERMINAL, Via.MCP_CLIENT, Via.PROGRAM])
+@pytest.mark.parametrize("via", list(Via))
 async def test_a_persons_decision_is_synced_to_the_disk_before_it_counts(
     path: Path, mode: JournalMode, levels: dict[str, str], via: Via
 ) -> None:
-    if mode == "wal" and via is Via.PROGRAM:  # what it decides is like what a rule does
+    if mode == "wal" and via in (Via.PROGRAM, Via.MODEL, Via.NOBODY):  # as what a rule decides
         levels = {**levels, "vote": "NORMAL", "decision": "NORMAL"}
     reviewer = Reviewer(name="ada", via=via)
     settings: dict[str, str] = {}
