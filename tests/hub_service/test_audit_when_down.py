@@ -29,6 +29,21 @@ def deny(*addresses: str, **more: Any) -> AuditSettings:
     return AuditSettings(sinks=addresses, when_down=WhenDown.DENY, **settings)
 
 
+class Slow(Collector):
+    """A sink that accepts the record of a decision only when it may."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.has_record = asyncio.Event()
+        self.may_answer = asyncio.Event()
+
+    async def take(self, body: bytes, headers: Any) -> None:
+        if b'"event":"decided"' in body:
+            self.has_record.set()
+            await self.may_answer.wait()
+        await super().take(body, headers)
+
+
 async def health(service: Service) -> tuple[list[int], bool]:
     found = await service.json("health/ready")
     assert found["status"] == "ok"
@@ -86,26 +101,16 @@ async def test_calls_and_decisions_wait_for_their_record_and_stop_while_the_sink
 
 
 async def test_a_call_starts_only_after_the_sink_has_accepted_its_record(tmp_path: Path) -> None:
-    class Slow(Collector):
-        has_record = asyncio.Event()
-        may_answer = asyncio.Event()
-
-        async def take(self, body: bytes, headers: Any) -> None:
-            if b'"event":"decided"' in body:
-                self.has_record.set()
-                await self.may_answer.wait()
-            await super().take(body, headers)
-
     async with (
         asyncio.timeout(TIMEOUT),
-        collecting(Slow()) as sink,
+        collecting(slow := Slow()) as sink,
         running_service(tmp_path, a_policy(ALLOW), audit=deny(sink.url)) as service,
     ):
         calling = asyncio.create_task(call_once(service))
-        await Slow.has_record.wait()
+        await slow.has_record.wait()
         assert (await service.json("api/requests", token="ada"))["own"] == []
         assert not calling.done()
-        Slow.may_answer.set()
+        slow.may_answer.set()
         await calling
         await sink.has("ended")
     assert sink.events == ["started", "decided", "ended", "stopped"]
@@ -168,29 +173,19 @@ async def test_what_the_store_does_not_take_is_revoked(tmp_path: Path, monkeypat
 
 
 async def test_a_call_that_is_withdrawn_while_it_waits_for_the_sink_does_not_run(tmp_path: Path) -> None:
-    class Silent(Collector):
-        has_record = asyncio.Event()
-        may_answer = asyncio.Event()
-
-        async def take(self, body: bytes, headers: Any) -> None:
-            if b'"event":"decided"' in body:
-                self.has_record.set()
-                await self.may_answer.wait()
-            await super().take(body, headers)
-
     async with (
         asyncio.timeout(TIMEOUT),
-        collecting(Silent()) as sink,
+        collecting(slow := Slow()) as sink,
         running_service(tmp_path, a_policy(ALLOW), audit=deny(sink.url)) as service,
         service.tools_of("ada") as tools,
     ):
         calling = asyncio.create_task(tools.call_tool(call()))
-        await Silent.has_record.wait()
+        await slow.has_record.wait()
         calling.cancel()
         await asyncio.wait([calling])
         while service.box.calls._running:  # noqa: ASYNC110
             await asyncio.sleep(0)
-        Silent.may_answer.set()
+        slow.may_answer.set()
         await sink.has("revoked")
         assert (await service.json("api/requests", token="ada"))["own"] == []
     assert decisions(sink) == []
