@@ -75,9 +75,9 @@ class _Route:
     is_settled : asyncio.Event
         Set if there is nothing to send, or the sink does not accept it now.
     accepted : int
-        Up to which position the sink accepted records from this process, also if that could not be written down.
+        Up to which position the sink is done with records from this process, also if that could not be written down.
     refused : set of int
-        The positions of those of them that it refused for good.
+        The positions of the records that it refused for good; `accepted` goes past them.
     has_all : bool
         Whether there was nothing left to send.
     """
@@ -212,14 +212,16 @@ class RecordForwarder:
         try:
             async with asyncio.timeout(self._settings.patience):
                 await self._until(lambda route: route.accepted >= sealed.position)
-            if any(sealed.position in route.refused for route in self._routes):
-                raise TimeoutError
         except TimeoutError:
-            self.revoke(sequence, request_id, "an audit sink did not accept the record")
-            raise _not_accepted(request_id) from None
+            is_accepted = False
         except asyncio.CancelledError:
             self.revoke(sequence, request_id, _WITHDRAWN)
             raise
+        else:
+            is_accepted = not any(sealed.position in route.refused for route in self._routes)
+        if not is_accepted:
+            self.revoke(sequence, request_id, "an audit sink did not accept the record")
+            raise _not_accepted(request_id)
         return sequence
 
     def revoke(self, sequence: int, request_id: str, why: str) -> None:
@@ -241,7 +243,7 @@ class RecordForwarder:
         except asyncio.CancelledError:
             adding.add_done_callback(revoke)
             raise
-        self._announce()
+        self._wake_routes()
         return sealed
 
     async def _until(self, condition: Callable[[_Route], bool]) -> None:
@@ -320,8 +322,8 @@ class RecordForwarder:
     async def _seal(self) -> None:
         await self._add_revocations()
         while await self._reader.seal():
-            self._announce()
-        self._announce()
+            self._wake_routes()
+        self._wake_routes()
 
     async def _add_revocations(self) -> None:
         while self._revocations:
@@ -332,7 +334,8 @@ class RecordForwarder:
                 self._revocations.insert(0, first)
                 raise
 
-    def _announce(self) -> None:
+    def _wake_routes(self) -> None:
+        """Tell all routes that there are sealed records."""
         for route in self._routes:
             route.is_settled.clear()
             route.has_all = False
@@ -386,7 +389,7 @@ def _sequence_of(sealed: SealedRecord) -> int:
 def _not_accepted(request_id: str) -> AuditError:
     """Return the error for people, who are not told which sinks there are."""
     return AuditError(
-        "nothing was decided and nothing ran, because an audit sink of the Hub service does not accept records now."
+        "nothing was done, because an audit sink of the Hub service does not accept records now."
         " Try again later, or ask your administrator.",
         request_id=request_id,
     )
