@@ -27,7 +27,7 @@ class ActivityRelay:
             call.messages.progress(call.progress_token, progress)
 
     def logged(self, request_id: str, message: LogMessage) -> None:
-        """Send a log message, unless the caller's client has set a higher level."""
+        """Send a log message of a level that the caller's session wants."""
         call = self._open_calls.running(request_id)
         level = known_level(message.level)
         if call is not None and self._open_calls.wants(call, level):

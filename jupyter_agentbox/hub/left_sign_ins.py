@@ -181,9 +181,9 @@ class LeftSignIns:
         )
         if not is_revoked:
             log.warning(
-                "its provider did not answer %d times when it was asked to revoke the sign-in of %s to %s: revoke it"
+                "the provider of %s was asked %d times to revoke the sign-in of %s, and did not answer: revoke it"
                 " there, if it is still valid",
-                *(MOST_REVOCATIONS, one_line(kept.user), kept.server),
+                *(kept.server, MOST_REVOCATIONS, one_line(kept.user)),
             )
 
     async def _change(self, row: SignInRow, kept: KeptSignIn, after: KeptSignIn) -> None:

@@ -44,8 +44,8 @@ class Wire:
     log : callable
         Called with a line for whatever was repaired or ignored.
     on_log_message : callable
-        Called with the server's log notifications, and its unsupported requests; and with the call to which each
-        belongs, if known.
+        Called with a message for each of the server's log notifications and unsupported requests, and with the call to
+        which it belongs, if known.
     on_answer_lost : callable
         Called with the call, if known, whose server waits in vain for a person's answer, and with the reason.
     """

@@ -175,7 +175,7 @@ async def test_a_provider_that_is_gone_or_a_key_that_is_lost_stops_nothing(
             await look(service)
         assert kept_in(tmp_path) == [("bob", SERVER)]
     assert len(revoked(remote)) == MOST_REVOCATIONS
-    assert [line for line in caplog.messages if "did not answer 5 times" in line and "sign-in of ada" in line]
+    assert [line for line in caplog.messages if "was asked 5 times" in line and "sign-in of ada" in line]
     removed = [line for line in caplog.messages if "was removed" in line]
     assert removed == [
         f"the sign-in of ada to the central server {SERVER} was removed: the policy has not had that server for 7 days"
