@@ -35,7 +35,10 @@ export function useKeptWaiting(
     let timer = 0;
     const act = (): void => {
       activeAt = performance.now();
-      timer ||= window.setInterval(look, INTERVAL);
+      if (timer === 0) {
+        timer = window.setInterval(look, INTERVAL);
+        look(); // little time may be left
+      }
     };
     const rest = (): void => {
       window.clearInterval(timer);

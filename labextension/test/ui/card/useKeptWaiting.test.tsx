@@ -51,6 +51,12 @@ test('a form that nobody is in has no timer', () => {
   expect(onExtend).toHaveBeenCalledTimes(calls);
 });
 
+test('who begins to fill in a form in the last seconds gets more time at once', () => {
+  const onExtend = form(3);
+  fireEvent.input(screen.getByRole('textbox'));
+  expect(onExtend).toHaveBeenCalledTimes(1);
+});
+
 test('the time of a form that somebody is in is not extended early', () => {
   const onExtend = form(121);
   fireEvent.keyDown(screen.getByRole('textbox'));
