@@ -106,7 +106,7 @@ export class ApprovalModel implements IApprovalModel, IDisposable {
     return this._known.atHub;
   }
 
-  /** Whether any request may still change that is shown: of calls at the Hub without a card, only their number is. */
+  /** Whether a request that is shown may still change. Of calls at the Hub without a card, only the number is shown. */
   get isBusy(): boolean {
     return this._known.open.some(each => !this._isOnlyCounted(each));
   }

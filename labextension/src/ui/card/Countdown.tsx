@@ -15,8 +15,8 @@ const SHORT = 60;
 /** Seconds below which the time can be extended. */
 export const OFFERED = 120;
 
-/** Seconds after which the time is shown anew while there is more than `OFFERED`: each time, the page draws a frame. */
-const SELDOM = 5;
+/** Seconds after which the time is shown anew while more than `OFFERED` are left: each time, the page draws a frame. */
+const STEP = 5;
 
 export interface ICountdownProps {
   expiresAt: string;
@@ -25,7 +25,10 @@ export interface ICountdownProps {
   onExtend?: () => Promise<boolean>;
 }
 
-/** Counts down in minutes and seconds, in steps of some at first; not announced, because a screen reader would read out every second. */
+/**
+ * Counts down in minutes and seconds, in steps of a few seconds at first; not announced, because a screen reader would
+ * read out every second.
+ */
 export function Countdown(props: ICountdownProps): JSX.Element {
   const trans = useTrans();
   const { expiresAt, now, onExtend } = props;
@@ -37,7 +40,7 @@ export function Countdown(props: ICountdownProps): JSX.Element {
     0,
     Math.ceil((Date.parse(expiresAt) - now()) / 1000)
   );
-  useTick(useIsInView(face), seconds > OFFERED + SELDOM ? SELDOM : 1);
+  useTick(useIsInView(face), seconds > OFFERED + STEP ? STEP : 1);
   const text = clock(seconds);
   const extend = (): void => {
     void onExtend?.().then(isLonger => {

@@ -9,7 +9,7 @@ import type { RefObject } from 'react';
 
 const TICK = 1000;
 
-/** Who listens, and at how many ticks once. */
+/** Who listens, and the number of ticks from one call of each to the next. */
 const listeners = new Map<() => void, number>();
 let ticks = 0;
 let timer = 0;
