@@ -114,7 +114,8 @@ class CodeExecutor:
         the form, ``True`` for a page that the person opens, ``False`` to decline, or ``None`` to cancel. Without it,
         questions are declined, and `stream` says so.
     via : Via
-        How answers reach `ApprovalRequest.accept` and `reject`, for the record; by default, from this program.
+        How answers reach `ApprovalRequest.accept` and `reject`, for the record; by default, from this program. A
+        person's answer counts once it is on disk, another one once it is stored (`Via.is_program`).
     modes : ThreadModes, optional
         The approval modes of agents' threads, passed by `AsyncAgent`.
     tool_server_host, tool_server_port, kernel_gateway_host, kernel_gateway_port
