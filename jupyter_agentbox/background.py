@@ -60,7 +60,12 @@ async def in_thread(work: Callable[..., T], *arguments: object) -> T:
     *arguments
         Its arguments.
     """
-    running = asyncio.ensure_future(asyncio.to_thread(work, *arguments))
+    return await to_completion(asyncio.to_thread(work, *arguments))
+
+
+async def to_completion(work: Coroutine[object, object, T]) -> T:
+    """Run a coroutine and return its result; if this task is cancelled, end only when the coroutine has."""
+    running = asyncio.ensure_future(work)
     try:
         return await asyncio.shield(running)
     except asyncio.CancelledError:

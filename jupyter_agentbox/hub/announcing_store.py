@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 
+from jupyter_agentbox.background import to_completion
 from jupyter_agentbox.core.approvals import ApprovalRequest, OutcomeState, Status
 from jupyter_agentbox.core.audit_trail import AuditEvent, event_of
 from jupyter_agentbox.core.grants import Grant
@@ -84,13 +84,14 @@ class AnnouncingStore:
         self, request: ApprovalRequest, record: Outgoing, write: Callable[[], Awaitable[bool]]
     ) -> bool:
         sequence = await self._forwarder.announce(record, request.id)
+        # A cancelled caller reverts what was written, which is recorded. By then it must be written, or revoked.
+        return await to_completion(self._write(request, sequence, write))
+
+    async def _write(self, request: ApprovalRequest, sequence: int, write: Callable[[], Awaitable[bool]]) -> bool:
         is_written = False
         try:
             with self._outbox.announced(request):
                 is_written = await write()
-        except asyncio.CancelledError:
-            is_written = True  # possibly; a cancelled caller reverts it, which is recorded
-            raise
         finally:
             if not is_written:
                 self._forwarder.revoke(sequence, request.id, "the store did not take it")

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from jupyter_agentbox.core.approvals import ApprovalRequest
 from jupyter_agentbox.core.audit_trail import AuditSettings, WhenDown
 from jupyter_agentbox.exceptions import StorageError
 from jupyter_agentbox.hub.app import main
@@ -189,6 +190,37 @@ async def test_a_call_that_is_withdrawn_while_it_waits_for_the_sink_does_not_run
         await sink.has("revoked")
         assert (await service.json("api/requests", token="ada"))["own"] == []
     assert decisions(sink) == []
+
+
+@pytest.mark.parametrize("is_taken", [True, False])
+async def test_a_call_that_is_withdrawn_while_it_is_stored_is_recorded_as_not_run_or_revoked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_taken: bool
+) -> None:
+    async with (
+        asyncio.timeout(TIMEOUT),
+        collecting() as sink,
+        running_service(tmp_path, a_policy(ALLOW), audit=deny(sink.url)) as service,
+        service.tools_of("ada") as tools,
+    ):
+        add, is_storing, is_withdrawn = service.box.store.add, asyncio.Event(), asyncio.Event()
+
+        async def add_slowly(request: ApprovalRequest) -> bool:
+            is_storing.set()
+            await is_withdrawn.wait()
+            if not is_taken:
+                raise StorageError("database or disk is full")
+            return await add(request)
+
+        monkeypatch.setattr(service.box.store, "add", add_slowly)
+        calling = asyncio.create_task(tools.call_tool(call()))
+        await is_storing.wait()
+        (running,) = service.box.calls._running["ada"]
+        running.cancel()
+        is_withdrawn.set()
+        await calling
+        await sink.has("ended" if is_taken else "revoked")
+        own = (await service.json("api/requests", token="ada"))["own"]
+    assert [(one["outcome"] or {}).get("state") for one in own] == (["cancelled"] if is_taken else [])
 
 
 async def test_what_is_revoked_as_the_service_ends_is_recorded_once_and_before_its_end(tmp_path: Path) -> None:
