@@ -279,6 +279,8 @@ class GroupCommitter:
         if self._commits >= MANY_COMMITS and not self._has_reserved:
             self._has_reserved = True
             self._database.reserve_log()
+            if self._sync_at is None:  # otherwise the next decision would wait for all that was written
+                self._sync_at = time.monotonic() + SYNC_DELAY
 
     def _sync_if_due(self) -> None:
         if self._sync_at is not None and time.monotonic() >= self._sync_at:

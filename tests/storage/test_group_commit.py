@@ -202,7 +202,12 @@ async def test_a_process_that_writes_often_enlarges_the_log_once(
     log_file = tmp_path / "x.db-wal"
     enlarged: list[int] = []
     reserve = Database.reserve_log
-    monkeypatch.setattr(Database, "reserve_log", lambda self: (reserve(self), enlarged.append(1)))
+
+    def reserve_and_count(database: Database) -> None:
+        reserve(database)
+        enlarged.append(1)
+
+    monkeypatch.setattr(Database, "reserve_log", reserve_and_count)
     committer = a_committer(tmp_path)
 
     for _ in range(group_commit.MANY_COMMITS - 1):
@@ -216,3 +221,16 @@ async def test_a_process_that_writes_often_enlarges_the_log_once(
 
     assert enlarged == [1]
     assert 4_000_000 < size < 5_000_000
+
+
+async def test_an_enlarged_log_is_synced_before_the_next_decision_would_have_to_wait_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    is_synced = threading.Event()
+    monkeypatch.setattr(Database, "sync", lambda _: is_synced.set())
+    committer = a_committer(tmp_path)
+
+    for _ in range(group_commit.MANY_COMMITS):
+        await committer.run(ignore, write=True, durable=True)
+    assert await asyncio.to_thread(is_synced.wait, TIMEOUT)
+    await committer.aclose()
