@@ -213,22 +213,27 @@ class Database:
         finally:
             os.close(log_file)
 
-    def reserve_log(self) -> None:
+    def reserve_log(self) -> bool:
         """Give the write-ahead log the size that it will have, because the sync of a file that grows is slow.
+
+        Return whether it was smaller.
 
         A large row is written and withdrawn, which leaves the file as long as it was. If that is impossible, or the
         disk is almost full, the log grows with each commit.
         """
         if self.path is None or not self._synchronous or self._connection is None:
-            return
+            return False
         driver: Any = self._connection.connection.driver_connection
         try:
             disk = os.statvfs(self.path)
             has_room = disk.f_bavail * disk.f_frsize > _ROOM
-            if has_room and Path(f"{self.path}-wal").stat().st_size < _LOG_IN_USE:
-                _spill(driver, _LOG_IN_USE)
+            if not has_room or Path(f"{self.path}-wal").stat().st_size >= _LOG_IN_USE:
+                return False
+            _spill(driver, _LOG_IN_USE)
         except Exception as error:  # noqa: BLE001 - whatever it is, everything works without
             log.debug("%s: its log was not enlarged: %s", self, error)
+            return False
+        return True
 
     def close(self) -> None:
         """Close the connection; the next transaction reopens it."""

@@ -48,7 +48,7 @@ T = TypeVar("T")
 SYNC_DELAY: Final = 0.05
 #: Seconds that a patient job waits for others.
 PATIENCE: Final = 0.005
-#: Commits after which the write-ahead log gets the size that it will have.
+#: Commits after each of which the write-ahead log gets the size that it will have, if it is smaller.
 MANY_COMMITS: Final = 10
 #: Seconds without use after which the connection to a database server is closed.
 IDLE: Final = 60.0
@@ -104,7 +104,6 @@ class GroupCommitter:
         self._beat_at = 0.0
         self._used_at = -inf
         self._commits = 0
-        self._has_reserved = False
         self._at_work: list[_Ticket] = []
         self._queue: SimpleQueue[list[_Ticket] | None] = SimpleQueue()
         self._gathered: dict[asyncio.AbstractEventLoop, _Gathered] = {}
@@ -276,11 +275,11 @@ class GroupCommitter:
 
     def _reserve_if_due(self) -> None:
         """Enlarge the log of a process that writes often, once those who waited have their results."""
-        if self._commits >= MANY_COMMITS and not self._has_reserved:
-            self._has_reserved = True
-            self._database.reserve_log()
-            if self._sync_at is None:  # otherwise the next decision would wait for all that was written
-                self._sync_at = time.monotonic() + SYNC_DELAY
+        if self._commits < MANY_COMMITS:
+            return
+        self._commits = 0
+        if self._database.reserve_log() and self._sync_at is None:
+            self._sync_at = time.monotonic() + SYNC_DELAY  # or the next decision would wait for all that was written
 
     def _sync_if_due(self) -> None:
         if self._sync_at is not None and time.monotonic() >= self._sync_at:

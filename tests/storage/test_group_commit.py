@@ -200,26 +200,26 @@ async def test_a_process_that_writes_often_enlarges_the_log_once(
 ) -> None:
     # Without it, each sync of a decision also has to store the new size of the file.
     log_file = tmp_path / "x.db-wal"
-    enlarged: list[int] = []
+    enlarged: list[bool] = []
     reserve = Database.reserve_log
 
-    def reserve_and_count(database: Database) -> None:
-        reserve(database)
-        enlarged.append(1)
+    def reserve_and_note(database: Database) -> bool:
+        enlarged.append(reserve(database))
+        return enlarged[-1]
 
-    monkeypatch.setattr(Database, "reserve_log", reserve_and_count)
+    monkeypatch.setattr(Database, "reserve_log", reserve_and_note)
     committer = a_committer(tmp_path)
 
     for _ in range(group_commit.MANY_COMMITS - 1):
         await committer.run(ignore, write=True)
     await committer.run(ignore, write=False)
     assert (enlarged, log_file.stat().st_size < 1_000_000) == ([], True)
-    for _ in range(group_commit.MANY_COMMITS):
+    for _ in range(group_commit.MANY_COMMITS + 1):
         await committer.run(ignore, write=True)
     size = log_file.stat().st_size
     await committer.aclose()
 
-    assert enlarged == [1]
+    assert enlarged == [True, False]
     assert 4_000_000 < size < 5_000_000
 
 

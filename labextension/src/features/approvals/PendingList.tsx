@@ -172,7 +172,7 @@ function CallsAtHub(): JSX.Element | null {
       )}{' '}
       {oldest ? (
         <LinkButton
-          label={trans._n('Show it', 'Show the first', count)}
+          label={trans._n('Show it', 'Show one', count)}
           onClick={() => {
             void origins.reveal(oldest);
           }}

@@ -207,7 +207,7 @@ test('calls that wait at the Hub are counted, and a link leads to the first that
     '2 calls are waiting for approval at the Hub.'
   );
   const reveal = jest.spyOn(origins, 'reveal');
-  screen.getByRole('button', { name: 'Show the first' }).click();
+  screen.getByRole('button', { name: 'Show one' }).click();
   expect(reveal).toHaveBeenCalledWith(model.get('a2').approval);
   section.dispose();
 });
