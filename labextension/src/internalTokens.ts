@@ -220,6 +220,8 @@ export type Place = Pick<IToolCall, 'kernel_id' | 'notebook_path'>;
 export interface IOrigins {
   /** Whether the notebook, or the console, is open on this page. */
   isOpen(approval: IApproval): boolean;
+  /** Whether there is a notebook or a console to go to: not for other programs, and for a console that was closed. */
+  hasPlace(approval: IApproval): boolean;
   /** Whether the cell, or the console, is on screen. */
   isInView(approval: IApproval): boolean;
   /** The origin of the request, in words. */

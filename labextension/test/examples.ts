@@ -120,6 +120,7 @@ export function source(answers: Partial<ApprovalSource> = {}): ApprovalSource {
 export const origins: IOrigins = {
   kernelsChanged: new Signal<IOrigins, void>({} as IOrigins),
   isOpen: () => false,
+  hasPlace: ({ call }) => call.notebook_path !== null,
   isInView: () => true,
   describe: () => 'orders.ipynb, cell 3',
   cellOf: () => null,

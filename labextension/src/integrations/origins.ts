@@ -17,6 +17,9 @@ import { withFocusToFollow } from '../ui/guarded/keyGuard';
 import { label, tail } from '../ui/text/visibleText';
 
 /** Where `Origins` looks; what an application does not have is `null`. */
+/** What JupyterLab calls the session of a console, in place of a notebook's path: there is no such file. */
+const CONSOLE = /(^|\/)console-\d+-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
 export interface IOriginsOptions {
   shell: JupyterFrontEnd.IShell;
   docManager: IDocumentManager | null;
@@ -46,6 +49,11 @@ export class Origins implements IOrigins {
 
   isOpen({ call }: IApproval): boolean {
     return Boolean(this._console(call) ?? this._notebook(call));
+  }
+
+  hasPlace(approval: IApproval): boolean {
+    const { notebook_path: path } = approval.call;
+    return this.isOpen(approval) || (path !== null && !CONSOLE.test(path));
   }
 
   isInView(approval: IApproval): boolean {

@@ -182,6 +182,7 @@ function context(
     origins: {
       kernelsChanged: origins.kernelsChanged,
       isOpen: () => false,
+      hasPlace: () => false,
       cellOf: () => null,
       isInView: () => true,
       describe: () => '1',

@@ -233,7 +233,7 @@ function Head(props: IHeadProps): JSX.Element {
         <span className="jp-AgentBox-isolation">
           {describeIsolation(call.isolation, trans)}
         </span>
-        {call.notebook_path !== null || origins.isOpen(approval) ? (
+        {origins.hasPlace(approval) ? (
           <LinkButton
             label={trans.__('Go to cell')}
             onClick={() => {

@@ -9,6 +9,8 @@ import { qualifiedName } from '../../api/protocol';
 import { label } from '../../ui/text/visibleText';
 import { RequestCard } from '../../ui/card/RequestCard';
 import { TypedText } from '../../ui/card/TypedText';
+import { PersonButton } from '../../ui/guarded/PersonButton';
+import { openPage } from '../../ui/question/Address';
 import { oldestFirst } from '../../model/entry';
 import { useSignal } from '../../ui/hooks/useSignal';
 import { LinkButton } from '../../ui/components/VisibleText';
@@ -155,14 +157,15 @@ function ConnectionNote(): JSX.Element | null {
   return text ? <p className="jp-AgentBox-error">{text}</p> : null;
 }
 
-/** How many calls wait at the Hub, and a link to the oldest that has a place to go to. */
+/** How many calls wait at the Hub, and links to one of them: where it was made, and where it is answered. */
 function CallsAtHub(): JSX.Element | null {
   const { model, origins } = useCardContext();
   const trans = useTrans();
   const count = model.atHub.length;
-  const oldest = model.atHub.find(
-    one => one.call.notebook_path !== null || origins.isOpen(one)
-  );
+  const oldest = model.atHub.find(one => origins.hasPlace(one));
+  const url = model.atHub
+    .map(one => one.outcome?.review?.url)
+    .find(each => typeof each === 'string');
   return count > 0 ? (
     <p role="status" className="jp-AgentBox-atHub">
       {trans._n(
@@ -175,6 +178,15 @@ function CallsAtHub(): JSX.Element | null {
           label={trans._n('Show it', 'Show one', count)}
           onClick={() => {
             void origins.reveal(oldest);
+          }}
+        />
+      ) : null}{' '}
+      {url ? (
+        <PersonButton
+          isLink
+          label={trans._n('Show it at the Hub', 'Show one at the Hub', count)}
+          onActivate={() => {
+            openPage(new URL(url, document.baseURI).href);
           }}
         />
       ) : null}

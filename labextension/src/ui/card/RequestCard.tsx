@@ -91,9 +91,7 @@ function OneRequest(props: IRequestCardProps): JSX.Element {
       <Card
         approval={approval}
         origin={origins.describe(approval)}
-        isWithoutCell={
-          approval.call.notebook_path === null && !origins.isOpen(approval)
-        }
+        isWithoutCell={!origins.hasPlace(approval)}
         now={() => model.now()}
         onDecide={(shown, answer) => {
           context.answered?.();

@@ -3,6 +3,7 @@ import { act, fireEvent, screen } from '@testing-library/react';
 
 import { PendingSection } from '../../../src/features/approvals/PendingSection';
 import { ApprovalModel } from '../../../src/model/approvals';
+import type { IApproval } from '../../../src/api/protocol';
 import type { ICardContext } from '../../../src/ui/context';
 import {
   approval,
@@ -186,7 +187,7 @@ test('if the focused button that rejects all goes, the first card gets the focus
   section.dispose();
 });
 
-test('calls that wait at the Hub are counted, and a link leads to the first that has a place to go to', async () => {
+test('calls that wait at the Hub are counted, and links lead to one in a notebook and to one at the Hub', async () => {
   const { section, model } = pendingSection();
   Widget.attach(section, document.body);
   await model.refresh();
@@ -197,7 +198,7 @@ test('calls that wait at the Hub are counted, and a link leads to the first that
     const program = { ...call, kernel_id: null, notebook_path: null };
     model.remember([
       approvalAtHub({ id: 'a1', call: program }),
-      approvalAtHub({ id: 'a2' })
+      withUrl(approvalAtHub({ id: 'a2' }), 'https://hub.example.org/x')
     ]);
   });
   expect(section.node.textContent).toContain(
@@ -209,5 +210,20 @@ test('calls that wait at the Hub are counted, and a link leads to the first that
   const reveal = jest.spyOn(origins, 'reveal');
   screen.getByRole('button', { name: 'Show one' }).click();
   expect(reveal).toHaveBeenCalledWith(model.get('a2').approval);
+  const open = jest.spyOn(window, 'open').mockReturnValue(null);
+  byPerson(
+    screen.getByRole('button', { name: 'Show one at the Hub' }),
+    new MouseEvent('click', { bubbles: true })
+  );
+  expect(open.mock.calls[0]?.[0]).toBe('https://hub.example.org/x');
   section.dispose();
 });
+
+function withUrl(approval: IApproval, url: string): IApproval {
+  const { outcome } = approval;
+  const review = outcome?.review && { ...outcome.review, url };
+  return {
+    ...approval,
+    outcome: { ...outcome, review } as IApproval['outcome']
+  };
+}
