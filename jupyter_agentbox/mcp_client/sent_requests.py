@@ -36,6 +36,8 @@ class SentRequest:
     failure: RequestFailure | None = None
     reason: str = ""
     is_answered: bool = False
+    #: The response is an error. If the call fails although it is none, the connection ended before the call had it.
+    is_refused: bool = False
     #: The server began to respond: whatever happens later, the tool may have run.
     is_taken: bool = False
     #: Whom the server asks before it runs the tool, from the last progress notification.

@@ -351,7 +351,7 @@ class Session:
                     'an effect. To change the limit, set the server\'s "timeout" in mcp.json'
                 )
             return await self._interrupted(name, error.error.message)
-        if error.code == CONNECTION_CLOSED and error.error.message.startswith(_ENDED):
+        if error.code == CONNECTION_CLOSED and (not sent.is_refused or error.error.message.startswith(_ENDED)):
             return await self._interrupted(name, error.error.message)
         if error.code == HEADER_MISMATCH:
             self._wire.tools_are_stale = True

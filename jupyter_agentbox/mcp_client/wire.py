@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -78,7 +79,9 @@ class Wire:
                 self.settle(cancelled)
 
     def received(self, message: JSONRPCMessage, during: SentRequest | None = None) -> JSONRPCMessage | None:
-        """Record an incoming message and return it, repaired if necessary; ``None`` if it was a log message.
+        """Record an incoming message and return it, repaired if necessary; ``None`` if the SDK is not to see it.
+
+        It does not see log messages, and progress that is no finite number, at which it would end the connection.
 
         Parameters
         ----------
@@ -92,7 +95,11 @@ class Wire:
             self._pass_on(read_log_message(message.params or {}), during)
             return None
         if isinstance(message, JSONRPCNotification) and message.method == "notifications/progress":
-            self._note_review(message.params or {})
+            params = message.params or {}
+            if not all(_is_usable(params.get(key)) for key in ("progress", "total")):
+                self.log("a progress notification was dropped: its progress or total is not a finite number")
+                return None
+            self._note_review(params)
         if isinstance(message, JSONRPCRequest) and (what := UNSUPPORTED.get(message.method)) is not None:
             self.asked_in_vain = what
             warning = f"the server asked for {what}, which is not supported"
@@ -100,7 +107,7 @@ class Wire:
         if isinstance(message, (JSONRPCResponse, JSONRPCError)) and message.id is not None:
             request, sent = self.settle(message.id)
             if sent is not None:
-                sent.is_answered = True
+                sent.is_answered, sent.is_refused = True, isinstance(message, JSONRPCError)
             if request is not None and isinstance(message, JSONRPCResponse):
                 self._repair(request, message)
                 if sent is not None and request.method == "tools/call":
@@ -167,6 +174,16 @@ class Wire:
             meta: dict[str, Any] = (request.params or {}).get("_meta") or {}
             version = meta.get(PROTOCOL_VERSION_META_KEY, self._version)
             response.result = repair_tool_list(response.result, version, self.log)
+
+
+def _is_usable(progress: object) -> bool:
+    """Whether the SDK can convert a number to a finite float; it ignores whatever is not a number."""
+    if not isinstance(progress, (int, float)):
+        return True
+    try:
+        return math.isfinite(progress)
+    except OverflowError:
+        return False
 
 
 def _set_apart(result: dict[str, Any], sent: SentRequest) -> None:

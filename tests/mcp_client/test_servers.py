@@ -14,6 +14,7 @@ from typing import Any
 
 import psutil
 import pytest
+from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
 from pydantic import TypeAdapter
 
 from jupyter_agentbox.core.calls import JsonValue, ToolCall
@@ -428,6 +429,42 @@ async def test_of_a_flood_of_progress_the_last_arrives(running: Running, script:
         await servers.call_tool(call("much_progress", steps=50_000), listener=Hears(seen.append))
     assert seen[-1].progress == 50_000
     assert len(seen) < 25_000
+
+
+async def test_progress_that_is_no_finite_number_is_dropped_and_ends_no_call(running: Running, script: Script) -> None:
+    seen: list[Progress] = []
+    numbers: JsonValue = [
+        f'"progress":1{"0" * 400}',
+        f'"progress":1,"total":1{"0" * 400}',
+        f'"progress":1,"total":-1{"0" * 400}',
+        '"progress":1e400',
+        '"progress":NaN',
+        '"progress":"far","total":[]',
+        '"progress":3,"total":4',
+    ]
+    async with running({"raw": script("raw.py")}) as servers:
+        waiting = asyncio.create_task(servers.call_tool(call("wait")))
+        result = await servers.call_tool(call("odd_progress", numbers=numbers), listener=Hears(seen.append))
+        assert result.text == "done"
+        await servers.call_tool(call("release"))
+        assert (await waiting).text == "released"
+        lines = status(servers).log
+    assert seen == [Progress(progress=3, total=4, message="")]
+    dropped = "a progress notification was dropped: its progress or total is not a finite number"
+    assert lines.count(dropped) >= 4
+
+
+async def test_a_call_whose_answer_the_end_of_the_connection_overtakes_may_have_had_an_effect(
+    running: Running, script: Script, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise OverflowError("an error in the SDK")
+
+    async with running({"raw": script("raw.py")}) as servers:
+        await servers.call_tool(call("echo"))
+        monkeypatch.setattr(JSONRPCDispatcher, "_dispatch_notification", fail)
+        with pytest.raises(ToolCallInterruptedError, match="may have had an effect"):
+            await servers.call_tool(call("odd_progress", numbers=['"progress":1']), listener=Hears())
 
 
 @pytest.mark.parametrize(

@@ -155,6 +155,15 @@ def much_progress(request, arguments):
 
 
 @tool
+def odd_progress(request, arguments):
+    token = request["params"]["_meta"]["progressToken"]
+    head = b'{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%d,' % token
+    notifications = (head + numbers.encode() + b"}}\n" for numbers in arguments["numbers"])
+    answer = b'{"jsonrpc":"2.0","id":%d,"result":{"content":[{"type":"text","text":"done"}]}}\n' % request["id"]
+    write(b"".join(notifications) + answer)
+
+
+@tool
 def log_message(request, arguments):
     send({"jsonrpc": "2.0", "method": "notifications/message", "params": arguments["params"]})
     text(request, "ok")
