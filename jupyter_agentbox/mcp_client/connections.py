@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from typing import Final
@@ -110,8 +110,8 @@ class _Connector:
         modes = _modes(self.server)
         for mode in modes:
             calls = RunningCalls(is_shared=self.is_shared)
-            pass_on = partial(_pass_on, redact=self.redact, listener=self.on_log_message, calls=calls)
-            wire = Wire(self.log.add, pass_on, calls.give_up)
+            pass_on = partial(_pass_on, listener=self.on_log_message, calls=calls)
+            wire = Wire(self.log.add, self.redact, pass_on, calls.give_up)
             transport = self._transport(wire)
             client = self._client(mode, transport, wire, calls)
             try:
@@ -171,7 +171,7 @@ class _Connector:
     def _start_error(self, transport: StdioTransport | HttpTransport, error: Exception) -> ToolServerError:
         while isinstance(error, ExceptionGroup):
             error = error.exceptions[0]
-        message = str(error) if isinstance(error, ToolServerError) else text_of(error)
+        message = str(error) if isinstance(error, ToolServerError) else text_of(error, self.redact)
         if isinstance(transport, StdioTransport) and isinstance(error, MCPError) and error.code == CONNECTION_CLOSED:
             message = describe_exit(transport)
         text = f"`{self.server.name}` did not start: {self.redact(message)}"
@@ -184,14 +184,12 @@ def _pass_on(
     message: LogMessage,
     during: SentRequest | None,
     *,
-    redact: Redactor,
     listener: Callable[[LogMessage], None],
     calls: RunningCalls,
 ) -> None:
-    """Forward a server's log message, without the secrets of its configuration."""
-    clean = replace(message, logger=redact(message.logger), text=redact(message.text))
-    listener(clean)
-    calls.logged(clean, during)
+    """Forward a server's log message."""
+    listener(message)
+    calls.logged(message, during)
 
 
 async def _first(kept: asyncio.Task[None], helper: asyncio.Task[bool]) -> None:

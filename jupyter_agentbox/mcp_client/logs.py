@@ -28,13 +28,15 @@ class Redactor:
     Parameters
     ----------
     secrets : iterable of str
-        Values to replace. Each line of a value is also replaced on its own, because logs are read by line.
+        Values to replace. Each line of a value is also replaced on its own, because logs are read by line, and each
+        value also as JSON writes it, because logs contain JSON.
     """
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
         self._secrets = frozenset(secrets)
         self._learned: deque[str] = deque(maxlen=_MOST_LEARNED)
         self._pattern: re.Pattern[str] | None = None
+        self._longest = 0
         self._compile()
 
     def learn(self, *secrets: str) -> None:
@@ -46,8 +48,10 @@ class Redactor:
 
     def _compile(self) -> None:
         parts = {part.strip() for secret in (*self._secrets, *self._learned) for part in (secret, *secret.splitlines())}
+        written = {form for part in parts if len(part) > SHORTEST for form in (part, *_in_json(part))}
         # longest first, so that a secret containing another one is replaced as a whole
-        found = sorted((part for part in parts if len(part) > SHORTEST), key=len, reverse=True)
+        found = sorted(written, key=len, reverse=True)
+        self._longest = len(found[0]) if found else 0
         self._pattern = re.compile("|".join(map(re.escape, found))) if found else None
 
     def __repr__(self) -> str:
@@ -56,6 +60,24 @@ class Redactor:
     def __call__(self, text: str) -> str:
         """Return the text without the secrets."""
         return self._pattern.sub("***", text) if self._pattern else text
+
+    def head(self, text: str, length: int) -> str:
+        """Return the first characters of a text, without the secrets that begin in them; the rest is hardly examined.
+
+        A text that is cut first ends with a part of a secret that would not be found any more.
+        """
+        parts, end = [], 0
+        for match in self._pattern.finditer(text, 0, length + self._longest) if self._pattern else ():
+            if match.start() >= length:
+                break
+            parts += [text[end : match.start()], "***"]
+            end = match.end()
+        return "".join([*parts, text[end:length]])[:length]
+
+
+def _in_json(text: str) -> tuple[str, str]:
+    """Return a text as it is written in JSON, with and without characters that are not ASCII."""
+    return json.dumps(text, ensure_ascii=False)[1:-1], json.dumps(text)[1:-1]
 
 
 class LogRing:
@@ -116,12 +138,15 @@ class LogRing:
         return "".join(f"\n    {line}" for line in quoted[-count:])
 
 
-def read_log_message(params: Mapping[str, Any]) -> LogMessage:
-    """Parse a ``notifications/message``, whatever it contains."""
-    data = params.get("data")
-    text = data if isinstance(data, str) else json.dumps(data, ensure_ascii=False, default=str)
+def read_log_message(params: Mapping[str, Any], redact: Redactor) -> LogMessage:
+    """Parse a ``notifications/message``, whatever it contains, and remove secrets."""
     return LogMessage(
-        level=str(params.get("level", "info"))[:_LONGEST_NAME],
-        logger=str(params.get("logger") or "")[:_LONGEST_NAME],
-        text=text[:LONGEST_LOG_MESSAGE],
+        level=redact.head(_as_text(params.get("level", "info")), _LONGEST_NAME),
+        logger=redact.head(_as_text(params.get("logger") or ""), _LONGEST_NAME),
+        text=redact.head(_as_text(params.get("data")), LONGEST_LOG_MESSAGE),
     )
+
+
+def _as_text(value: object) -> str:
+    """Return a text as it is, and other values as JSON, of which a `Redactor` knows how it writes secrets."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)

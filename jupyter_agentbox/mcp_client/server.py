@@ -355,7 +355,7 @@ class ManagedServer:
         if isinstance(error, ToolServerError):
             return error
         _log.error("MCP server %s failed", self.configuration.name, exc_info=error)
-        text = self._redact(f"{type(error).__name__}: {error}"[:_LONGEST_ERROR])
+        text = self._redact.head(f"{type(error).__name__}: {error}", _LONGEST_ERROR)
         return ToolServerError(f"`{self.configuration.name}` failed: {text}")
 
     async def _run(self, ready: asyncio.Future[Session]) -> None:

@@ -1,4 +1,4 @@
-"""The messages of a server's errors, bounded in length."""
+"""The messages of a server's errors, bounded in length and without secrets."""
 
 from __future__ import annotations
 
@@ -10,22 +10,24 @@ from urllib.parse import urlsplit
 from mcp.shared.exceptions import MCPError
 from mcp_types import URL_ELICITATION_REQUIRED
 
+from .logs import Redactor
+
 #: Maximum length of an error's message, and of its data, in characters.
 _LONGEST_TEXT: Final = 4000
 _LONGEST_DATA: Final = 2000
 _LONGEST_URL: Final = 2000
 
 
-def text_of(error: Exception) -> str:
-    """Return an error's message, with the data of a server's error, bounded in length."""
+def text_of(error: Exception, redact: Redactor) -> str:
+    """Return an error's message, with the data of a server's error, bounded in length and without secrets."""
     if not isinstance(error, MCPError):
-        return bounded(f"{type(error).__name__}: {error}")
-    text = bounded(error.error.message)
+        return bounded(f"{type(error).__name__}: {error}", redact)
+    text = bounded(error.error.message, redact)
     data = error.error.data
     if data is None or data == error.error.message:
         return text
     shown = data if isinstance(data, str) else json.dumps(data, ensure_ascii=False, default=str)
-    return f"{text}\n{bounded(shown, _LONGEST_DATA)}"
+    return f"{text}\n{bounded(shown, redact, _LONGEST_DATA)}"
 
 
 def sign_in_url(error: MCPError) -> str:
@@ -47,10 +49,11 @@ def _is_page(url: str) -> bool:
     return parts.scheme in ("http", "https") and bool(parts.hostname) and "@" not in parts.netloc
 
 
-def bounded(text: str, longest: int = _LONGEST_TEXT) -> str:
-    """Return the text, cut if it is too long."""
+def bounded(text: str, redact: Redactor, longest: int = _LONGEST_TEXT) -> str:
+    """Return the text without secrets, cut if it is too long."""
     text = text.strip()
-    return text if len(text) <= longest else f"{text[:longest]} … ({len(text)} characters)"
+    head = redact.head(text, longest)
+    return head if len(text) <= longest else f"{head} … ({len(text)} characters)"
 
 
 #: What the SDK's servers say if their tool asks with `ctx.elicit`, which protocol versions from 2026-07-28 on lack.

@@ -227,7 +227,8 @@ class Session:
                     return self._result(call.tool, result, content)
             except TimeoutError:
                 if running.lost_answer:
-                    lost = f"the answer to its question did not reach the server: {bounded(running.lost_answer)}"
+                    reason = bounded(running.lost_answer, self._redact)
+                    lost = f"the answer to its question did not reach the server: {reason}"
                     raise await self._interrupted(call.qualified_name, lost) from None
                 timed_out = MCPError(code=REQUEST_TIMEOUT, message="the time of the call is over")
                 raise await self._error(call, timed_out, sent, seconds) from None
@@ -307,7 +308,7 @@ class Session:
         sent = current()
 
         async def report(progress: float, total: float | None, message: str | None) -> None:
-            text = self._redact((message or "")[:LONGEST_LOG_MESSAGE])[:LONGEST_LINE]
+            text = self._redact.head(message or "", LONGEST_LOG_MESSAGE)[:LONGEST_LINE]
             review = self._clean(sent.review) if sent is not None else None
             listener.progressed(Progress(progress=progress, total=total, message=text, review=review))
 
@@ -367,7 +368,7 @@ class Session:
         """Return the error for an answer of the Hub service that says where the user has to sign in, if it is one."""
         if not self._is_central or not isinstance(error, MCPError) or not (url := sign_in_url(error)):
             return None
-        wanted = SignInRequiredError(f"{failed}; {self._redact(bounded(error.error.message))}")
+        wanted = SignInRequiredError(f"{failed}; {bounded(error.error.message, self._redact)}")
         wanted.url = url
         return wanted
 
@@ -401,7 +402,7 @@ class Session:
     def _explain(self, error: Exception) -> str:
         if isinstance(error, ValidationError):
             return f"the answer is not valid MCP: {_first_problem(error)}"
-        return self._redact(text_of(error))
+        return text_of(error, self._redact)
 
     async def watch(self, watched: asyncio.Event) -> None:
         """Subscribe to changes of the tool list on servers that require it (2026-07-28 and later).

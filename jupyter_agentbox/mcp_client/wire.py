@@ -24,7 +24,7 @@ from mcp_types import (
 from jupyter_agentbox.core.hub_reviews import review_in
 from jupyter_agentbox.core.tools import LogMessage
 
-from .logs import read_log_message
+from .logs import Redactor, read_log_message
 from .sent_requests import RequestFailure, SentRequest, current
 from .tool_lists import repair_tool_list
 
@@ -44,6 +44,8 @@ class Wire:
     ----------
     log : callable
         Called with a line for whatever was repaired or ignored.
+    redact : Redactor
+        Removes the configuration's secrets from log messages.
     on_log_message : callable
         Called with a message for each of the server's log notifications and unsupported requests, and with the call to
         which it belongs, if known.
@@ -54,10 +56,12 @@ class Wire:
     def __init__(
         self,
         log: Callable[[str], None],
+        redact: Redactor,
         on_log_message: Callable[[LogMessage, SentRequest | None], None] = lambda _, __: None,
         on_answer_lost: Callable[[SentRequest | None, str], None] = lambda _, __: None,
     ) -> None:
         self.log = log
+        self._redact = redact
         self.on_answer_lost = on_answer_lost
         self._on_log_message = on_log_message
         self.asked_in_vain = ""
@@ -92,7 +96,7 @@ class Wire:
         """
         self.has_received = True
         if isinstance(message, JSONRPCNotification) and message.method == "notifications/message":
-            self._pass_on(read_log_message(message.params or {}), during)
+            self._pass_on(read_log_message(message.params or {}, self._redact), during)
             return None
         if isinstance(message, JSONRPCNotification) and message.method == "notifications/progress":
             params = message.params or {}

@@ -1,6 +1,11 @@
 from __future__ import annotations
 
-from jupyter_agentbox.mcp_client.logs import LogRing, Redactor
+import json
+
+import pytest
+
+from jupyter_agentbox.core.tools import LogMessage
+from jupyter_agentbox.mcp_client.logs import LONGEST_LOG_MESSAGE, LogRing, Redactor, read_log_message
 
 
 def test_secrets_are_replaced_the_longest_first() -> None:
@@ -11,6 +16,38 @@ def test_secrets_are_replaced_the_longest_first() -> None:
 
 def test_each_line_of_a_secret_is_one() -> None:
     assert Redactor(["-----BEGIN KEY-----\nMIIEabc\n"])("MIIEabc") == "***"
+
+
+@pytest.mark.parametrize("secret", ['pa"ss\\word', "line\nbreak", "geheim-é", "tab\there"])
+@pytest.mark.parametrize("ascii_only", [False, True])
+def test_a_secret_is_replaced_as_json_writes_it_too(secret: str, ascii_only: bool) -> None:
+    redact = Redactor([secret])
+    assert redact(secret) == "***"
+    assert redact(json.dumps({"a": [secret], secret: 1}, ensure_ascii=ascii_only)) == '{"a": ["***"], "***": 1}'
+
+
+def test_a_text_that_is_cut_does_not_end_with_a_part_of_a_secret() -> None:
+    redact = Redactor(["0123456789"])
+    text = "ab 0123456789 cd 0123456789 ef"
+    assert redact.head(text, 100) == redact(text) == "ab *** cd *** ef"
+    for length in range(len(text)):
+        assert not set(redact.head(text, length)) & set("0123456789")
+    assert redact.head(text, 17) == "ab *** cd "
+    assert redact.head(text, 18) == "ab *** cd ***"
+    assert redact.head(text, 4) == "ab *"
+    assert redact.head("0123456789" * 1000, 25) == "*********"
+    assert Redactor().head(text, 2) == "ab"
+
+
+def test_no_part_of_a_log_message_ends_with_a_part_of_a_secret() -> None:
+    secret = "s3cr3t-" + "A1b2" * 40
+    redact = Redactor([secret])
+    message = read_log_message({"level": "x" * 90 + secret, "logger": "x" * 20 + secret, "data": secret * 120}, redact)
+    assert message == LogMessage(level="x" * 90 + "***", logger="x" * 20 + "***", text="***" * 99)
+    nested = read_log_message({"data": {"a": [secret, {secret: 1}]}}, redact)
+    assert nested.text == '{"a": ["***", {"***": 1}]}'
+    long = read_log_message({"data": ["x" * (LONGEST_LOG_MESSAGE - 20) + secret]}, redact)
+    assert long.text.endswith("xxx***")
 
 
 def test_of_many_tokens_that_a_provider_renews_the_last_are_replaced() -> None:

@@ -495,6 +495,23 @@ async def test_who_listens_gets_what_a_server_logs_without_its_secrets(running: 
     assert len(long[1].text) < 20_000
 
 
+async def test_what_is_cut_does_not_end_with_a_part_of_a_secret(running: Running, script: Script) -> None:
+    secret = 's3cr3t"' + "A1b2" * 40
+    heard, alone = [], Hears()
+    entry = script("raw.py", env={"TOKEN": secret})
+    async with running({"raw": entry}, on_log=lambda *said: heard.append(said)) as servers:
+        for data in ("x" * 16_300 + secret, {"a": [secret]}):
+            said: JsonValue = {"logger": "x" * 20 + secret, "data": data}
+            await servers.call_tool(call("log_message", params=said), listener=alone)
+        error: JsonValue = {"code": 1, "message": "x" * 3990 + secret, "data": ["y" * 1990 + secret]}
+        with pytest.raises(ToolServerError) as caught:
+            await servers.call_tool(call("refused", error=error))
+        log = status(servers).log
+
+    assert len(alone.messages) == 2
+    assert "s3cr3t" not in f"{heard} {alone.messages} {caught.value} {log}"
+
+
 async def test_a_call_hears_what_its_server_logs_without_its_secrets_while_it_runs_alone(
     running: Running, script: Script
 ) -> None:
