@@ -46,6 +46,10 @@ class OAuthServer:
         Whether it refuses every call, and does not say why.
     renewal_takes : float
         How long the provider takes to renew a token, in seconds.
+    revocation_status : int
+        The status of its answer to a revocation. If it is not 200, it revokes nothing.
+    revocation_error : str
+        The error that this answer then names.
     on_ask : callable
         Called with the path when the provider is asked for a token or told to revoke one, before it does.
     """
@@ -63,6 +67,8 @@ class OAuthServer:
         self.token: dict[str, Any] = {}
         self.on_ask: Callable[[str], object] = lambda _: None
         self.renewal_takes = 0.0
+        self.revocation_status = 200
+        self.revocation_error = ""
         self.is_down = False
         self.is_open_until_called = False
         self.missing_scope = ""
@@ -203,6 +209,8 @@ class OAuthServer:
         form = {key: values[0] for key, values in parse_qs((await asked.body()).decode()).items()}
         self.asked.append(("revoke", form))
         self.on_ask("/revoke")
+        if self.revocation_status != 200:
+            return JSONResponse({"error": self.revocation_error}, self.revocation_status)
         self.refreshable.pop(form["token"], None)
         return Response()
 

@@ -14,7 +14,7 @@ from jupyter_agentbox.core.text import one_line
 from jupyter_agentbox.exceptions import StorageError, ToolServerError
 from jupyter_agentbox.mcp_client.configuration import HttpServer, UnusableServer
 from jupyter_agentbox.mcp_client.sign_ins import SignIn, sign_in_from_json
-from jupyter_agentbox.mcp_client.token_requests import revoke
+from jupyter_agentbox.mcp_client.token_requests import Revocation, revoke
 from jupyter_agentbox.mcp_client.trust_keys import trust_key_of
 from jupyter_agentbox.storage.sign_ins import SignInRow, SqlSignInTable
 
@@ -74,8 +74,8 @@ class LeftSignIns:
     another replica begins to count anew, and the time is forgotten as soon as the server is back.
 
     Before a provider is asked to revoke a sign-in, it is marked, and so can no longer be used. It is deleted after the
-    provider has answered. If the process ends in between, or the provider does not answer, the next look tries again,
-    also in another process.
+    provider has revoked or refused. If the process ends in between, or the provider does not answer, a later look tries
+    again, also in another process.
 
     Parameters
     ----------
@@ -161,18 +161,18 @@ class LeftSignIns:
 
     async def _end(self, row: SignInRow, kept: KeptSignIn) -> None:
         """Have the provider revoke a sign-in if that is possible, and then delete it."""
-        is_revoked = False
+        outcome = Revocation.UNANSWERED
         if kept.revocations < MOST_REVOCATIONS:
             marked = replace(kept, revocations=kept.revocations + 1)
             content = await asyncio.to_thread(self._keys.encrypt_kept, marked)
             if not await self._replace(row, kept, content):
                 return
             row, kept = replace(row, content=content), marked
-            is_revoked = await _revoke(kept)
-            if not is_revoked and kept.revocations < MOST_REVOCATIONS:
+            outcome = await _revoke(kept)
+            if outcome is Revocation.UNANSWERED and kept.revocations < MOST_REVOCATIONS:
                 return
         if await self._replace(row, kept, None):
-            self._log_end(kept, is_revoked=is_revoked)
+            self._log_end(kept, is_revoked=outcome is Revocation.DONE)
 
     def _log_end(self, kept: KeptSignIn, *, is_revoked: bool) -> None:
         log.info(
@@ -181,9 +181,9 @@ class LeftSignIns:
         )
         if not is_revoked:
             log.warning(
-                "the provider of %s was asked %d times to revoke the sign-in of %s, and did not answer: revoke it"
+                "the provider of %s was asked %s to revoke the sign-in of %s, and did not confirm it: revoke it"
                 " there, if it is still valid",
-                *(kept.server, MOST_REVOCATIONS, one_line(kept.user)),
+                *(kept.server, "once" if kept.revocations == 1 else f"{kept.revocations} times", one_line(kept.user)),
             )
 
     async def _change(self, row: SignInRow, kept: KeptSignIn, after: KeptSignIn) -> None:
@@ -205,11 +205,11 @@ class LeftSignIns:
         return is_there
 
 
-async def _revoke(kept: KeptSignIn) -> bool:
-    """Have the provider revoke a sign-in; return whether it has answered, or cannot be asked."""
+async def _revoke(kept: KeptSignIn) -> Revocation:
+    """Have the provider revoke a sign-in."""
     found = sign_in_from_json(kept.sign_in, str(kept.sign_in.get("trust_key") or ""))
     server = None if found is None else _server_of(kept.server, found)
-    return found is None or server is None or await revoke(server, found)
+    return Revocation.DONE if found is None or server is None else await revoke(server, found)
 
 
 def _server_of(name: str, found: SignIn) -> HttpServer | None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
+from enum import Enum
 from typing import Final
 
 import httpx2
@@ -22,6 +24,21 @@ from .sign_ins import SignIn
 
 #: Timeout of a revocation at a sign-out, in seconds.
 _LONGEST_GOODBYE: Final = 10.0
+#: Errors of a provider for a token that it does not know, or no longer.
+_UNKNOWN_TOKEN: Final = ("invalid_token", "invalid_grant")
+#: Refusals that may come from a proxy before the provider, or may pass.
+_PASSING: Final = (404, 408, 429)
+
+
+class Revocation(Enum):
+    """What became of the request to revoke a sign-in."""
+
+    #: The provider has revoked it or does not know it, or it cannot be asked.
+    DONE = "done"
+    #: The provider, or what stands before it, refused. Another attempt would not help.
+    REFUSED = "refused"
+    #: There was no answer of the provider. Another attempt may help.
+    UNANSWERED = "unanswered"
 
 
 async def refresh(server: HttpServer, used: SignIn) -> SignIn | None:
@@ -72,22 +89,17 @@ def _token_endpoint(server: HttpServer, context: OAuthContext) -> str:
     return f"{context.get_authorization_base_url(server.url)}/token"
 
 
-async def revoke(server: HttpServer, found: SignIn) -> bool:
+async def revoke(server: HttpServer, found: SignIn) -> Revocation:
     """Ask the provider to revoke a sign-in that is no longer used here, if it supports that.
 
     A provider that does not respond soon is not waited for.
-
-    Returns
-    -------
-    bool
-        Whether the provider has answered, or cannot be asked. Otherwise another attempt may help.
     """
     with contextlib.suppress(httpx2.HTTPError, httpx2.StreamError, SignInError, OAuthTokenError, ValidationError):
         context = context_of(server, found)
         endpoint = context.oauth_metadata.revocation_endpoint if context.oauth_metadata is not None else None
         kind = "refresh_token" if found.tokens.get("refresh_token") else "access_token"
         if endpoint is None or not found.tokens.get(kind):
-            return True
+            return Revocation.DONE
         data = {
             "token": str(found.tokens[kind]),
             "token_type_hint": kind,
@@ -97,5 +109,20 @@ async def revoke(server: HttpServer, found: SignIn) -> bool:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_LONGEST_GOODBYE), provider_client(server) as client:
                 answer = await client.post(str(endpoint), data=data, headers=headers)
-                return answer.status_code < 500 and answer.status_code != 429
-    return False
+                return _outcome(answer)
+    return Revocation.UNANSWERED
+
+
+def _outcome(answer: httpx2.Response) -> Revocation:
+    status = answer.status_code
+    if status in (200, 204) or (status == 400 and _error_in(answer) in _UNKNOWN_TOKEN):
+        return Revocation.DONE
+    return Revocation.REFUSED if 400 <= status < 500 and status not in _PASSING else Revocation.UNANSWERED
+
+
+def _error_in(answer: httpx2.Response) -> object:
+    """Return the error that a provider's answer names; ``None`` if it names none."""
+    with contextlib.suppress(ValueError, RecursionError):
+        found = json.loads(answer.content)
+        return found.get("error") if isinstance(found, dict) else None
+    return None

@@ -228,6 +228,24 @@ async def test_a_provider_that_answers_later_is_asked_again_until_then_and_not_a
         assert (kept_in(tmp_path), len(revoked(remote)), remote.refreshable) == ([], 2, {})
 
 
+async def test_a_provider_that_refuses_to_revoke_a_sign_in_is_not_asked_again_and_the_log_says_so(
+    remote: OAuthServer, tmp_path: Path, days: list[float], caplog: pytest.LogCaptureFixture
+) -> None:
+    async with running_service(tmp_path, policy_with(remote), **at(tmp_path)) as service:
+        await Browser(service, "ada").sign_in(remote, "ada")
+        await set_policy(service, tmp_path, WITHOUT)
+        await look(service)
+        days[0] += 8
+        remote.revocation_status = 404
+        await look(service)
+        assert (kept_in(tmp_path), len(revoked(remote))) == ([("ada", SERVER)], 1)
+        days[0] += 1
+        remote.revocation_status = 403
+        await look(service)
+        assert (kept_in(tmp_path), len(revoked(remote))) == ([], 2)
+    assert [line for line in caplog.messages if "was asked 2 times" in line and "sign-in of ada" in line]
+
+
 async def test_a_sign_in_made_while_an_earlier_one_is_being_revoked_stays(
     remote: OAuthServer, tmp_path: Path, days: list[float]
 ) -> None:

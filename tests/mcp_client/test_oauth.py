@@ -23,7 +23,7 @@ from jupyter_agentbox.mcp_client.bearer_auth import SignedIn
 from jupyter_agentbox.mcp_client.configuration import HttpServer, OAuthClient
 from jupyter_agentbox.mcp_client.provider_addresses import is_safe_address, may_lead_to
 from jupyter_agentbox.mcp_client.sign_ins import LocalSignInStore, SignIn
-from jupyter_agentbox.mcp_client.token_requests import revoke
+from jupyter_agentbox.mcp_client.token_requests import Revocation, revoke
 from jupyter_agentbox.mcp_client.trust_keys import trust_key_of
 from tests.oauth_server import OAuthServer, query_of, running_oauth_server
 
@@ -455,10 +455,34 @@ async def test_a_refusal_forgets_no_sign_in_that_was_made_meanwhile(
 
 async def test_signing_out_tells_the_provider(remote: OAuthServer, sign_ins: LocalSignInStore) -> None:
     found = await signed_in(remote, sign_ins)
-    await revoke(server_at(remote.url), found)
+    assert await revoke(server_at(remote.url), found) is Revocation.DONE
     assert (remote.refreshable, remote.asked[-1][0]) == ({}, "revoke")
     for broken in (replace(found, tokens={}), replace(found, client={}), replace(found, provider={"issuer": 3})):
         await revoke(server_at(remote.url), broken)
+
+
+@pytest.mark.parametrize(
+    ("status", "error", "outcome"),
+    [
+        (400, "invalid_token", Revocation.DONE),
+        (400, "invalid_grant", Revocation.DONE),
+        (400, "unsupported_token_type", Revocation.REFUSED),
+        (400, "", Revocation.REFUSED),
+        (401, "invalid_token", Revocation.REFUSED),
+        (403, "", Revocation.REFUSED),
+        (302, "", Revocation.UNANSWERED),
+        (404, "", Revocation.UNANSWERED),
+        (408, "", Revocation.UNANSWERED),
+        (429, "", Revocation.UNANSWERED),
+        (503, "", Revocation.UNANSWERED),
+    ],
+)
+async def test_not_every_answer_to_a_revocation_means_that_the_sign_in_is_revoked(
+    remote: OAuthServer, sign_ins: LocalSignInStore, status: int, error: str, outcome: Revocation
+) -> None:
+    found = await signed_in(remote, sign_ins)
+    remote.revocation_status, remote.revocation_error = status, error
+    assert await revoke(server_at(remote.url), found) is outcome
 
 
 async def test_no_log_line_has_a_token_or_what_a_provider_answered(

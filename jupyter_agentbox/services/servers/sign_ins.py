@@ -277,7 +277,7 @@ def _import_authorization() -> type[Authorization]:
     return Authorization
 
 
-def _import_revoke() -> Callable[[HttpServer, SignIn], Awaitable[bool]]:
+def _import_revoke() -> Callable[[HttpServer, SignIn], Awaitable[object]]:
     # Late, and in a thread: see `import_connections`.
     from jupyter_agentbox.mcp_client.token_requests import revoke  # noqa: PLC0415
 
