@@ -25,8 +25,10 @@ from .sign_in_keys import KeptSignIn, SignInKeys
 log = logging.getLogger(__name__)
 
 _DAY: Final = 86_400.0
-#: How often a provider is asked to revoke a sign-in, at one look after the other, until it answers.
+#: How often a provider is asked to revoke a sign-in until it answers; below, the shortest time in between, in seconds.
+#: Changes of the policy may make many looks in a short time. Those that are made each hour are never too early.
 MOST_REVOCATIONS: Final = 5
+_PAUSE: Final = 3000.0
 #: The name of a user and a group that no Hub has. A server whose address depends on its user, or on the user's groups,
 #: has another address for them than for others.
 _NOBODY: Final = "agentbox-of-nobody"
@@ -146,10 +148,12 @@ class LeftSignIns:
         kept = await asyncio.to_thread(self._keys.decrypt_kept, row.content)
         if kept is None:  # nobody can use it
             return
+        now = self._clock.now().timestamp()
         if kept.revocations:  # it was decided before, and cannot be undone
-            await self._end(row, kept)
+            if kept.asked_at is None or not 0 <= now - kept.asked_at < _PAUSE:
+                await self._end(row, kept)
             return
-        now, is_left = self._clock.now().timestamp(), await asyncio.to_thread(addresses.has_left, kept)
+        is_left = await asyncio.to_thread(addresses.has_left, kept)
         if not is_left and kept.left_at is not None:
             await self._change(row, kept, replace(kept, left_at=None))
         elif is_left and kept.left_at is None:
@@ -163,7 +167,8 @@ class LeftSignIns:
         """Have the provider revoke a sign-in if that is possible, and then delete it."""
         outcome = Revocation.UNANSWERED
         if kept.revocations < MOST_REVOCATIONS:
-            marked = replace(kept, revocations=kept.revocations + 1)
+            asked_at = self._clock.now().timestamp()
+            marked = replace(kept, revocations=kept.revocations + 1, asked_at=asked_at)
             content = await asyncio.to_thread(self._keys.encrypt_kept, marked)
             if not await self._replace(row, kept, content):
                 return

@@ -34,6 +34,8 @@ class KeptSignIn:
         Since when the policy no longer has the server, in seconds since 1970; ``None`` if it has, or nobody looked yet.
     revocations : int
         How often its provider was, or was about to be, asked to revoke it. From the first time on, nobody can use it.
+    asked_at : float or None
+        When it was last asked, in seconds since 1970.
     """
 
     user: str
@@ -41,6 +43,7 @@ class KeptSignIn:
     sign_in: JsonObject
     left_at: float | None = None
     revocations: int = 0
+    asked_at: float | None = None
 
 
 class SignInKeys:
@@ -92,7 +95,7 @@ class SignInKeys:
         """
         content = {"user": kept.user, "server": kept.server, "sign_in": kept.sign_in}
         left = {} if kept.left_at is None else {"left_at": kept.left_at}
-        revocations = {"revocations": kept.revocations} if kept.revocations else {}
+        revocations = {"revocations": kept.revocations, "asked_at": kept.asked_at} if kept.revocations else {}
         return self._current().encrypt(json.dumps({**content, **left, **revocations}).encode(_ENCODING))
 
     def decrypt_kept(self, content: bytes) -> KeptSignIn | None:
@@ -113,6 +116,7 @@ class SignInKeys:
             sign_in=found["sign_in"],
             left_at=found.get("left_at"),
             revocations=found.get("revocations", 0),
+            asked_at=found.get("asked_at"),
         )
 
     def decrypt(self, user: str, server: str, content: bytes) -> JsonObject | None:

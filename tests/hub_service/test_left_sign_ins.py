@@ -22,6 +22,7 @@ from .test_sign_in_troubles import set_policy
 from .test_sign_ins import SERVER, Browser, at, policy_with, whoami
 
 DAY = 86_400
+HOUR = 1 / 24
 WITHOUT: dict[str, Any] = {"rules": [], "mcpServers": {}}
 
 
@@ -173,6 +174,7 @@ async def test_a_provider_that_is_gone_or_a_key_that_is_lost_stops_nothing(
         for _ in range(MOST_REVOCATIONS):
             assert kept_in(tmp_path) == [("ada", SERVER), ("bob", SERVER)]
             await look(service)
+            days[0] += HOUR
         assert kept_in(tmp_path) == [("bob", SERVER)]
     assert len(revoked(remote)) == MOST_REVOCATIONS
     assert [line for line in caplog.messages if "was asked 5 times" in line and "sign-in of ada" in line]
@@ -204,6 +206,7 @@ async def test_a_service_that_ends_before_the_provider_was_told_leaves_that_to_t
             with pytest.raises(KilledError):
                 await look(service)
         assert revoked(remote) == []
+    days[0] += HOUR
     now = policy_with(remote) if is_back else WITHOUT
     async with running_service(tmp_path, now, **at(tmp_path)) as service:
         if is_back:
@@ -224,8 +227,30 @@ async def test_a_provider_that_answers_later_is_asked_again_until_then_and_not_a
         await look(service)
         remote.on_ask = lambda _: None
         for _ in range(3):
+            days[0] += HOUR
             await look(service)
         assert (kept_in(tmp_path), len(revoked(remote)), remote.refreshable) == ([], 2, {})
+
+
+async def test_many_changes_of_the_policy_do_not_use_up_the_attempts(
+    remote: OAuthServer, tmp_path: Path, days: list[float]
+) -> None:
+    async with running_service(tmp_path, policy_with(remote), **at(tmp_path)) as service:
+        await Browser(service, "ada").sign_in(remote, "ada")
+        await set_policy(service, tmp_path, WITHOUT)
+        await look(service)
+        days[0] += 8
+        remote.on_ask = lambda _: 1 / 0
+        for number in range(MOST_REVOCATIONS + 1):
+            await set_policy(service, tmp_path, {**WITHOUT, "auditors": [f"group-{number}"]})
+            await look(service)
+        assert (kept_in(tmp_path), len(revoked(remote))) == ([("ada", SERVER)], 1)
+    async with running_service(tmp_path, WITHOUT, **at(tmp_path)) as service:  # a restart does not make it earlier
+        await look(service)
+        assert len(revoked(remote)) == 1
+        days[0] -= 30  # a clock that was set back does not make it later
+        await look(service)
+        assert (kept_in(tmp_path), len(revoked(remote))) == ([("ada", SERVER)], 2)
 
 
 async def test_a_provider_that_refuses_to_revoke_a_sign_in_is_not_asked_again_and_the_log_says_so(
@@ -239,7 +264,7 @@ async def test_a_provider_that_refuses_to_revoke_a_sign_in_is_not_asked_again_an
         remote.revocation_status = 404
         await look(service)
         assert (kept_in(tmp_path), len(revoked(remote))) == ([("ada", SERVER)], 1)
-        days[0] += 1
+        days[0] += HOUR
         remote.revocation_status = 403
         await look(service)
         assert (kept_in(tmp_path), len(revoked(remote))) == ([], 2)
