@@ -18,7 +18,7 @@ from jupyter_agentbox.core.calls import JsonObject
 from jupyter_agentbox.core.ports import AuditSink, Clock
 from jupyter_agentbox.core.text import counted
 from jupyter_agentbox.exceptions import AuditError, DatabaseHeldError, StorageError
-from jupyter_agentbox.services.audit.senders import DeliveryResult, Sender, batch_of
+from jupyter_agentbox.services.audit.senders import REFUSALS, DeliveryResult, Sender, batch_of
 from jupyter_agentbox.storage.outbox import Outbox, Outgoing
 from jupyter_agentbox.storage.outbox_reader import MOST_REFUSED, Backlog, OutboxReader, SealedRecord
 
@@ -30,6 +30,7 @@ _GATHER: Final = 0.2
 _RETRY: Final = 2.0
 #: Seconds that a stopping service waits for a thread that waits for a sink.
 _FAREWELL: Final = 1.0
+_NOT_ACCEPTED: Final = "an audit sink did not accept the record"
 _WITHDRAWN: Final = "whoever wanted it has withdrawn it"
 
 
@@ -82,25 +83,35 @@ class _Route:
         Whether there was nothing left to send.
     """
 
-    def __init__(self, number: int, address: str, sink: AuditSink, *, pause: float, counter: ForwardCounter) -> None:
+    def __init__(
+        self, number: int, address: str, sink: AuditSink, *, settings: AuditSettings, counter: ForwardCounter
+    ) -> None:
         self.key = _key_of(address)
         self.has_records = asyncio.Event()
         self.is_settled = asyncio.Event()
         self.accepted = 0
         self.refused: set[int] = set()
         self.has_all = True
-        self.sender = Sender(sink, pause=pause, count=partial(counter.forwarded, number), on_failure=self._note_failure)
+        self.sender = Sender(
+            sink,
+            pause=settings.pause,
+            count=partial(counter.forwarded, number),
+            on_failure=self._note_failure,
+            # If calls wait for their records, no user's record may delay those of others.
+            refusals=1 if settings.when_down is WhenDown.DENY else REFUSALS,
+        )
         self._number = number
         self._counter = counter
 
     @property
     def is_stuck(self) -> bool:
         """Whether there are records that the sink does not accept now."""
-        return self.sender.is_down and not self.has_all
+        return self.sender.is_away and not self.has_all
 
     def _note_failure(self) -> None:
         self._counter.sink_failed(self._number)
-        self.is_settled.set()
+        if self.sender.is_away:
+            self.is_settled.set()
 
 
 class RecordForwarder:
@@ -138,7 +149,7 @@ class RecordForwarder:
         self._outbox = outbox
         self._reader = reader
         self._routes = [
-            _Route(number, address, sink, pause=settings.pause, counter=counter)
+            _Route(number, address, sink, settings=settings, counter=counter)
             for number, (address, sink) in enumerate(sinks.items(), start=1)
         ]
         self._settings = settings
@@ -201,27 +212,26 @@ class RecordForwarder:
         StorageError
             It could not be stored.
         """
+        deadline = asyncio.get_running_loop().time() + self._settings.patience
         try:
-            async with asyncio.timeout(self._settings.patience) as limit:
+            async with asyncio.timeout_at(deadline):
                 await self._until(lambda route: not route.is_stuck)  # otherwise each attempt would leave two records
-                limit.reschedule(None)
-                sealed = await self._added(record, request_id)
         except TimeoutError:
             raise _not_accepted(request_id) from None
+        sealed = await self._added(record, request_id)
         sequence = _sequence_of(sealed)
         try:
-            async with asyncio.timeout(self._settings.patience):
+            async with asyncio.timeout_at(deadline):
                 await self._until(lambda route: route.accepted >= sealed.position)
         except TimeoutError:
-            is_accepted = False
+            self.revoke(sequence, request_id, _NOT_ACCEPTED)
+            raise _not_accepted(request_id) from None
         except asyncio.CancelledError:
             self.revoke(sequence, request_id, _WITHDRAWN)
             raise
-        else:
-            is_accepted = not any(sealed.position in route.refused for route in self._routes)
-        if not is_accepted:
-            self.revoke(sequence, request_id, "an audit sink did not accept the record")
-            raise _not_accepted(request_id)
+        if any(sealed.position in route.refused for route in self._routes):
+            self.revoke(sequence, request_id, _NOT_ACCEPTED)
+            raise _refused(request_id)
         return sequence
 
     def revoke(self, sequence: int, request_id: str, why: str) -> None:
@@ -284,7 +294,7 @@ class RecordForwarder:
                 async with asyncio.timeout(self._settings.last_patience):
                     await self._seal()
                     for route in self._routes:
-                        if not route.sender.is_down:
+                        if not route.sender.is_away:
                             await route.is_settled.wait()
             except TimeoutError:
                 log.info("the next process sends what audit sinks have not received yet")
@@ -391,6 +401,15 @@ def _not_accepted(request_id: str) -> AuditError:
     return AuditError(
         "nothing was done, because an audit sink of the Hub service does not accept records now."
         " Try again later, or ask your administrator.",
+        request_id=request_id,
+    )
+
+
+def _refused(request_id: str) -> AuditError:
+    """Return the error about a record that would be refused again."""
+    return AuditError(
+        "nothing was done, because an audit sink of the Hub service did not accept the record of this call. It may"
+        " contain something that the sink refuses: ask your administrator.",
         request_id=request_id,
     )
 

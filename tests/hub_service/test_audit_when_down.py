@@ -17,12 +17,13 @@ from tests.collectors import Collector, collecting
 
 from .service import TIMEOUT, Service, a_policy, ask, running_service
 from .test_audit_sinks import ask_and_allow, call_once, metrics, own_chain
-from .test_reports import database_url
+from .test_reports import database_url, lines_of, report
 from .test_service import ALLOW, call, waiting
 
 __all__ = ["database_url"]
 
 REASON = "an audit sink of the Hub service does not accept records now"
+REFUSED = "an audit sink of the Hub service did not accept the record of this call"
 
 
 def deny(*addresses: str, **more: Any) -> AuditSettings:
@@ -142,11 +143,40 @@ async def test_a_record_that_the_sink_refuses_for_good_stops_only_its_own_call(t
         service.tools_of("ada") as tools,
     ):
         refused = await tools.call_tool(call(sql="select 13"))
-        assert REASON in refused.text
+        assert REFUSED in refused.text
+        assert "again later" not in refused.text
         await sink.has("revoked")
         await call_once(service)
         await sink.has("ended")
     assert sink.events == ["started", "revoked", "decided", "ended", "stopped"]
+
+
+class Firewall(Collector):
+    """A sink behind a firewall that refuses some contents."""
+
+    async def take(self, body: bytes, headers: Any) -> None:
+        self.status = 403 if b"<script>" in body else 200
+        await super().take(body, headers)
+
+
+async def test_what_a_sink_refuses_of_one_user_stops_no_call_of_another(tmp_path: Path) -> None:
+    lines = lines_of("eve", 20, tool="<script>")
+    async with (
+        asyncio.timeout(TIMEOUT),
+        collecting(Firewall()) as sink,
+        # With the default delays, each second attempt would take half a second.
+        running_service(
+            tmp_path, a_policy(ALLOW), audit=AuditSettings(sinks=(sink.url,), when_down=WhenDown.DENY)
+        ) as service,
+        service.tools_of("eve") as eves,
+        service.tools_of("ada") as adas,
+    ):
+        assert (await report(service, "eve", lines))[0] == 200
+        calls = [tools.call_tool(call(sql=sql)) for _ in range(5) for tools, sql in ((eves, "<script>"), (adas, "1"))]
+        results = await asyncio.gather(*calls)
+        assert [result.is_error for result in results] == [True, False] * 5
+        assert all(REFUSED in result.text for result in results if result.is_error)
+        assert not (await health(service))[1]
 
 
 async def test_what_the_store_does_not_take_is_revoked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,9 +19,10 @@ BATCH: Final = 256_000
 #: Maximum delay between two attempts, as a multiple of the first.
 _LONGEST: Final = 60
 #: How often the sink must refuse a record sent on its own before it is set aside.
-_REFUSALS: Final = 5
+REFUSALS: Final = 5
 
-#: Saves a record that the sink refuses, with the reason, and says where; raises `OSError` if it cannot be saved.
+#: Saves a record that the sink refuses, with the reason, and says where; raises `OSError` if it cannot be saved. It
+#: returns an empty string if it has logged all there is to say.
 SetAside: TypeAlias = Callable[[bytes, Exception], Awaitable[str]]
 
 
@@ -57,6 +58,8 @@ class Sender:
         Called with what became of records, and their number.
     on_failure : callable
         Called after each attempt that failed.
+    refusals : int
+        How often the sink must refuse a record sent on its own before that is set aside.
 
     Attributes
     ----------
@@ -64,6 +67,8 @@ class Sender:
         The sink's name.
     is_down : bool
         Whether the last attempt failed.
+    is_away : bool
+        Whether no record gets through: the last attempt failed, and not because of records that are set aside at once.
     """
 
     def __init__(
@@ -73,9 +78,12 @@ class Sender:
         pause: float,
         count: Callable[[DeliveryResult, int], None] = lambda _result, _records: None,
         on_failure: Callable[[], None] = lambda: None,
+        refusals: int = REFUSALS,
     ) -> None:
         self.name = sink.name
         self.is_down = False
+        self.is_away = False
+        self._refusals = refusals
         self._sink = sink
         self._pause = pause
         self._count = count
@@ -90,7 +98,7 @@ class Sender:
         while (error := await self._attempt(lines)) is not None:
             is_refused = isinstance(error, RecordsRejectedError)
             refusals = refusals + 1 if is_refused and len(lines) == 1 else 0
-            if refusals >= _REFUSALS and await self._is_set_aside(lines[0], set_aside, error):
+            if refusals >= self._refusals and await self._is_set_aside(lines[0], set_aside, error):
                 return Handed(lines, refusal=OSError(f"{self.name} refused it: {error}"))
             if not is_refused or len(lines) == 1:
                 await asyncio.sleep(pause)
@@ -107,12 +115,14 @@ class Sender:
                 "an audit record that %s refuses cannot be set aside, so no later record is sent: %s",
                 *(self.name, problem),
             )
+            self.is_away = True
             return False
-        log.error(
-            "%s refuses an audit record (%s). It is now in %s: find out what is wrong with it, and deliver it by"
-            " hand. Later records are sent",
-            *(self.name, error, place),
-        )
+        if place:
+            log.error(
+                "%s refuses an audit record (%s). It is now in %s: find out what is wrong with it, and deliver it by"
+                " hand. Later records are sent",
+                *(self.name, error, place),
+            )
         self._count(DeliveryResult.REJECTED, 1)
         return True
 
@@ -125,11 +135,12 @@ class Sender:
                 what = error if isinstance(error, OSError) else f"{type(error).__name__}: {error}"
                 log.warning("%s does not accept audit records: %s", self.name, what)
             self.is_down = True
+            self.is_away = self._refusals > 1 or not isinstance(error, RecordsRejectedError)
             self._on_failure()
             return error
         if self.is_down:
             log.warning("%s accepts audit records again", self.name)
-        self.is_down = False
+        self.is_down = self.is_away = False
         return None
 
 
