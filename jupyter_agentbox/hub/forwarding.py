@@ -20,7 +20,14 @@ from jupyter_agentbox.core.text import counted
 from jupyter_agentbox.exceptions import AuditError, DatabaseHeldError, StorageError
 from jupyter_agentbox.services.audit.senders import REFUSALS, DeliveryResult, Sender, batch_of
 from jupyter_agentbox.storage.outbox import Outbox, Outgoing
-from jupyter_agentbox.storage.outbox_reader import MOST_REFUSED, Backlog, OutboxReader, SealedRecord
+from jupyter_agentbox.storage.outbox_reader import (
+    MOST_REFUSED,
+    MOST_REFUSED_OF_USER,
+    Backlog,
+    OutboxReader,
+    SealedRecord,
+    user_of,
+)
 
 log = logging.getLogger(__name__)
 
@@ -378,12 +385,28 @@ class RecordForwarder:
 
     async def _set_aside(self, route: _Route, record: SealedRecord, error: Exception) -> str:
         try:
+            if await self._has_used_up(route, record):
+                said = json.loads(record.line)
+                log.error(
+                    "%s refuses an audit record (%s), and %s of its user are in `agentbox_outbox_refused` already, so"
+                    " it is not kept there: number %s of the chain %r, hash %s. Later records are sent",
+                    *(route.sender.name, error, MOST_REFUSED_OF_USER),
+                    *(said.get("sequence"), said.get("chain"), said.get("hash")),
+                )
+                return ""
             has_room = await self._reader.set_aside(route.key, record, str(error))
         except StorageError as problem:
             raise OSError(str(problem)) from problem
         if not has_room:
             raise OSError(f"{MOST_REFUSED:,} records that it refuses are in `agentbox_outbox_refused` already")
         return f"the table `agentbox_outbox_refused`, with the position {record.position}"
+
+    async def _has_used_up(self, route: _Route, record: SealedRecord) -> bool:
+        """Whether so many records of a user were refused that one more could stop the calls of all."""
+        user = user_of(record.line)
+        if self._settings.when_down is not WhenDown.DENY or not user:
+            return False
+        return await self._reader.refused_of(route.key, user) >= MOST_REFUSED_OF_USER
 
     def _state(self, number: int, route: _Route, backlog: Backlog) -> SinkState:
         # Clocks may go back.

@@ -34,6 +34,8 @@ _OWN: Final = "service/"
 _STEP: Final = 250
 #: How many records that one sink refuses are stored.
 MOST_REFUSED: Final = 1000
+#: How many of them are one user's, if calls wait for the sink.
+MOST_REFUSED_OF_USER: Final = 100
 
 _SEAL: Final = (
     outbox.update()
@@ -109,6 +111,7 @@ class OutboxReader:
             url, journal_mode=None, busy_timeout=busy_timeout, on_connect=make_outbox_tables, guard=service_claim
         )
         self._committer = GroupCommitter(database)
+        self._refused: dict[tuple[str, int], str] = {}
 
     async def open(self, sinks: Sequence[str]) -> int:
         """Begin with these sinks; return how many records are dropped because only former sinks still lacked them.
@@ -184,6 +187,18 @@ class OutboxReader:
             "record": record.line,
         }
         return await self._committer.run(lambda connection: _set_aside(connection, values), write=True)
+
+    async def refused_of(self, sink: str, user: str) -> int:
+        """Return how many refused records of a user are stored for a sink.
+
+        Raises
+        ------
+        StorageError
+        """
+        users = await self._committer.run(
+            lambda connection: _users_of_refused(connection, sink, self._refused), write=False
+        )
+        return users.count(user)
 
     async def backlogs(self, sinks: Sequence[str]) -> Sequence[Backlog]:
         """Return what each sink has not accepted yet.
@@ -281,6 +296,23 @@ def _set_aside(connection: Connection, values: dict[str, Any]) -> bool:
         return False
     connection.execute(outbox_refused.insert().values(values))
     return True
+
+
+def _users_of_refused(connection: Connection, sink: str, known: dict[tuple[str, int], str]) -> Sequence[str]:
+    """Return the user of each refused record. Those that are known need not be read again."""
+    columns = outbox_refused.c
+    positions = list(connection.scalars(select(columns.position).where(columns.sink == sink)))
+    for position in positions:
+        if (sink, position) not in known:
+            is_its = (columns.sink == sink) & (columns.position == position)
+            record = connection.scalar(select(columns.record).where(is_its))
+            known[sink, position] = "" if record is None else user_of(record)
+    return [known[sink, position] for position in positions]
+
+
+def user_of(record: bytes) -> str:
+    """Return the user whom a record is about; an empty string for none."""
+    return str(json.loads(record).get("user", ""))
 
 
 def _backlog(connection: Connection, sink: str) -> Backlog:

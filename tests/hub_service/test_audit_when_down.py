@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -177,6 +179,30 @@ async def test_what_a_sink_refuses_of_one_user_stops_no_call_of_another(tmp_path
         assert [result.is_error for result in results] == [True, False] * 5
         assert all(REFUSED in result.text for result in results if result.is_error)
         assert not (await health(service))[1]
+
+
+async def test_no_user_can_use_up_the_room_for_what_a_sink_refuses(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("jupyter_agentbox.storage.outbox_reader.MOST_REFUSED", 4)
+    monkeypatch.setattr("jupyter_agentbox.hub.forwarding.MOST_REFUSED_OF_USER", 2)
+    async with (
+        asyncio.timeout(TIMEOUT),
+        collecting(Firewall()) as sink,
+        running_service(tmp_path, a_policy(ALLOW), audit=deny(sink.url)) as service,
+    ):
+        lines = lines_of("eve", 6, tool="<script>")
+        assert (await report(service, "eve", lines))[0] == 200
+        async with service.tools_of("bob") as tools:
+            assert REFUSED in (await tools.call_tool(call(sql="<script>"))).text
+        await call_once(service)
+        while (found := await metrics(service))['lag_records{sink="1"}']:
+            pass
+        assert found['records_total{result="rejected",sink="1"}'] == 7
+    with closing(sqlite3.connect(service.database)) as database:
+        kept = [json.loads(line) for (line,) in database.execute("SELECT record FROM agentbox_outbox_refused")]
+    assert [one["user"] for one in kept] == ["eve", "eve", "bob"]
+    assert all(json.loads(line)["hash"] in caplog.text for line in lines[2:])
 
 
 async def test_what_the_store_does_not_take_is_revoked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
