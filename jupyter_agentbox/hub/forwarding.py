@@ -88,6 +88,8 @@ class _Route:
         The positions of the records that it refused for good; `accepted` goes past them.
     has_all : bool
         Whether there was nothing left to send.
+    needed : float
+        How many seconds the last records needed until the sink was done with them.
     """
 
     def __init__(
@@ -99,6 +101,7 @@ class _Route:
         self.accepted = 0
         self.refused: set[int] = set()
         self.has_all = True
+        self.needed = 0.0
         self.sender = Sender(
             sink,
             pause=settings.pause,
@@ -163,6 +166,8 @@ class RecordForwarder:
         self._clock = clock
         self._has_added = asyncio.Event()
         self._has_moved = asyncio.Event()
+        self._late = 0  # the position of the last record whose announcement timed out
+        self._is_late = False
         self._revocations: list[Outgoing] = []
         self._tasks: list[asyncio.Task[None]] = []
 
@@ -199,8 +204,10 @@ class RecordForwarder:
 
     @property
     def stops_calls(self) -> bool:
-        """Whether nothing is decided and no call starts now, because a sink accepts no records."""
-        return self._settings.when_down is WhenDown.DENY and any(route.is_stuck for route in self._routes)
+        """Whether nothing is decided and no call starts now, because a sink accepts no records, or not in time."""
+        if self._settings.when_down is not WhenDown.DENY:
+            return False
+        return self._is_late or any(route.is_stuck for route in self._routes)
 
     async def announce(self, record: Outgoing, request_id: str) -> int:
         """Send the record of what is about to happen; return its number once all sinks have accepted it.
@@ -219,6 +226,8 @@ class RecordForwarder:
         StorageError
             It could not be stored.
         """
+        if any(route.accepted < self._late for route in self._routes):
+            raise _not_accepted(request_id)
         deadline = asyncio.get_running_loop().time() + self._settings.patience
         try:
             async with asyncio.timeout_at(deadline):
@@ -231,11 +240,13 @@ class RecordForwarder:
             async with asyncio.timeout_at(deadline):
                 await self._until(lambda route: route.accepted >= sealed.position)
         except TimeoutError:
+            self._late, self._is_late = max(self._late, sealed.position), True
             self.revoke(sequence, request_id, _NOT_ACCEPTED)
             raise _not_accepted(request_id) from None
         except asyncio.CancelledError:
             self.revoke(sequence, request_id, _WITHDRAWN)
             raise
+        self._is_late = False
         if any(sealed.position in route.refused for route in self._routes):
             self.revoke(sequence, request_id, _NOT_ACCEPTED)
             raise _refused(request_id)
@@ -370,7 +381,9 @@ class RecordForwarder:
                 async def set_aside(_: bytes, error: Exception, record: SealedRecord = first) -> str:
                     return await self._set_aside(route, record, error)
 
+                begun_at = asyncio.get_running_loop().time()
                 handed = await route.sender.hand_over(batch, set_aside)
+                route.needed = asyncio.get_running_loop().time() - begun_at
                 done = len(handed.lines)
                 route.accepted = records[done - 1].position
                 if handed.refusal is not None:
@@ -381,6 +394,8 @@ class RecordForwarder:
         if not route.has_records.is_set():
             route.is_settled.set()
             route.has_all = True
+            if all(one.has_all and one.needed < self._settings.patience for one in self._routes):
+                self._is_late = False
             self._move()
 
     async def _set_aside(self, route: _Route, record: SealedRecord, error: Exception) -> str:

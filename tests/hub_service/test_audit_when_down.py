@@ -120,6 +120,27 @@ async def test_a_call_starts_only_after_the_sink_has_accepted_its_record(tmp_pat
     assert sink.events == ["started", "decided", "ended", "stopped"]
 
 
+async def test_a_sink_that_is_too_slow_stops_calls_until_it_has_caught_up(tmp_path: Path) -> None:
+    async with (
+        asyncio.timeout(TIMEOUT),
+        collecting(slow := Slow()) as sink,
+        running_service(tmp_path, a_policy(ALLOW), audit=deny(sink.url, patience=0.5)) as service,
+        service.tools_of("eve") as eves,
+        service.tools_of("ada") as adas,
+    ):
+        assert REASON in (await eves.call_tool(call())).text
+        assert await health(service) == ([], True)
+        assert REASON in (await adas.call_tool(call())).text
+        assert sink.events == ["started"]
+        slow.may_answer.set()
+        await sink.has("revoked")
+        while (await health(service))[1]:
+            pass
+        assert not (await adas.call_tool(call())).is_error
+        await sink.has("ended")
+    assert sink.events == ["started", "decided", "revoked", "decided", "ended", "stopped"]
+
+
 async def test_each_of_several_approvals_is_announced_and_recorded_once(tmp_path: Path) -> None:
     async with (
         asyncio.timeout(TIMEOUT),
