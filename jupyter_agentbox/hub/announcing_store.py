@@ -12,7 +12,7 @@ from jupyter_agentbox.core.grants import Grant
 from jupyter_agentbox.core.ports import ApprovalPage, ApprovalQuery, ApprovalStore
 from jupyter_agentbox.storage.outbox import Outbox, Outgoing
 
-from .forwarding import RecordForwarder
+from .forwarding import NOT_RUN, NOTHING_DONE, RecordForwarder
 
 
 class AnnouncingStore:
@@ -65,7 +65,8 @@ class AnnouncingStore:
         write = partial(self._store.replace_if, request, status=status, outcome=outcome, grant=grant)
         if _decides_or_starts(request, event_of(request, status, outcome)):
             record = await self._outbox.of_change(request, status, outcome)
-            return await self._write_announced(request, record, write)
+            is_start = status is Status.APPROVED
+            return await self._write_announced(request, record, write, unless=NOT_RUN if is_start else NOTHING_DONE)
         return await write()
 
     async def get(self, request_id: str) -> ApprovalRequest:
@@ -81,11 +82,17 @@ class AnnouncingStore:
         return await self._store.adopt_abandoned()
 
     async def _write_announced(
-        self, request: ApprovalRequest, record: Outgoing, write: Callable[[], Awaitable[bool]]
+        self,
+        request: ApprovalRequest,
+        record: Outgoing,
+        write: Callable[[], Awaitable[bool]],
+        *,
+        unless: str = NOTHING_DONE,
     ) -> bool:
-        sequence = await self._forwarder.announce(record, request.id)
-        # A cancelled caller reverts what was written, which is recorded. By then it must be written, or revoked.
-        return await to_completion(self._write(request, sequence, write))
+        with self._forwarder.changing():
+            sequence = await self._forwarder.announce(record, request.id, unless=unless)
+            # A cancelled caller reverts what was written, which is recorded. By then it must be written, or revoked.
+            return await to_completion(self._write(request, sequence, write))
 
     async def _write(self, request: ApprovalRequest, sequence: int, write: Callable[[], Awaitable[bool]]) -> bool:
         is_written = False

@@ -113,6 +113,8 @@ class HubBox:
             await self.claim.aclose()
             return
         await self.approver_groups.aclose()
+        if self.forwarder is not None:  # while votes and decisions wait for a sink, no other process can take them over
+            await self.forwarder.finish_announcements()
         self.approvals.abandoned.stop_looking()
         await self.calls.leave()
         await self.changes.aclose()

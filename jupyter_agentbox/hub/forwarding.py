@@ -6,7 +6,8 @@ import asyncio
 import hashlib
 import json
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Final, Protocol
@@ -37,8 +38,15 @@ _GATHER: Final = 0.2
 _RETRY: Final = 2.0
 #: Seconds that a stopping service waits for a thread that waits for a sink.
 _FAREWELL: Final = 1.0
+#: What an error says about the state, if all is as before and if a call waited for approval.
+NOTHING_DONE: Final = "nothing was done"
+NOT_RUN: Final = "the approval is recorded, but the call did not run"
 _NOT_ACCEPTED: Final = "an audit sink did not accept the record"
 _WITHDRAWN: Final = "whoever wanted it has withdrawn it"
+
+
+class _EndingError(Exception):
+    """The service ends."""
 
 
 class ForwardCounter(Protocol):
@@ -88,8 +96,6 @@ class _Route:
         The positions of the records that it refused for good; `accepted` goes past them.
     has_all : bool
         Whether there was nothing left to send.
-    needed : float
-        How many seconds the last records needed until the sink was done with them.
     """
 
     def __init__(
@@ -101,7 +107,6 @@ class _Route:
         self.accepted = 0
         self.refused: set[int] = set()
         self.has_all = True
-        self.needed = 0.0
         self.sender = Sender(
             sink,
             pause=settings.pause,
@@ -170,6 +175,10 @@ class RecordForwarder:
         self._is_late = False
         self._revocations: list[Outgoing] = []
         self._tasks: list[asyncio.Task[None]] = []
+        self._is_ending = False
+        self._changes = 0  # how many announced changes are under way
+        self._is_idle = asyncio.Event()
+        self._is_idle.set()
 
     async def start(self) -> None:
         """Record the start, and begin to send.
@@ -209,7 +218,29 @@ class RecordForwarder:
             return False
         return self._is_late or any(route.is_stuck for route in self._routes)
 
-    async def announce(self, record: Outgoing, request_id: str) -> int:
+    @contextmanager
+    def changing(self) -> Iterator[None]:
+        """Have the end of the service wait until an announced change was made or revoked."""
+        self._changes += 1
+        self._is_idle.clear()
+        try:
+            yield
+        finally:
+            self._changes -= 1
+            if not self._changes:
+                self._is_idle.set()
+
+    async def finish_announcements(self) -> None:
+        """Refuse announcements from now on, also those that wait for a sink, and wait for changes under way."""
+        self._is_ending = True
+        self._move()
+        try:
+            async with asyncio.timeout(self._settings.last_patience):
+                await self._is_idle.wait()
+        except TimeoutError:
+            log.warning("%s still waiting for the database", counted(self._changes, "announced change"))
+
+    async def announce(self, record: Outgoing, request_id: str, *, unless: str = NOTHING_DONE) -> int:
         """Send the record of what is about to happen; return its number once all sinks have accepted it.
 
         Parameters
@@ -218,22 +249,28 @@ class RecordForwarder:
             The record.
         request_id : str
             The request that it is about.
+        unless : str
+            What the error says about the state if it is not accepted.
 
         Raises
         ------
         AuditError
-            A sink does not accept it, so it must not happen; that is recorded, too.
+            The service ends, or a sink does not accept it, so it must not happen; that is recorded, too.
         StorageError
             It could not be stored.
         """
+        if self._is_ending:
+            raise _ending(request_id, unless)
         if any(route.accepted < self._late for route in self._routes):
-            raise _not_accepted(request_id)
+            raise _not_accepted(request_id, unless)
         deadline = asyncio.get_running_loop().time() + self._settings.patience
         try:
             async with asyncio.timeout_at(deadline):
                 await self._until(lambda route: not route.is_stuck)  # otherwise each attempt would leave two records
         except TimeoutError:
-            raise _not_accepted(request_id) from None
+            raise _not_accepted(request_id, unless) from None
+        except _EndingError:
+            raise _ending(request_id, unless) from None
         sealed = await self._added(record, request_id)
         sequence = _sequence_of(sealed)
         try:
@@ -242,14 +279,17 @@ class RecordForwarder:
         except TimeoutError:
             self._late, self._is_late = max(self._late, sealed.position), True
             self.revoke(sequence, request_id, _NOT_ACCEPTED)
-            raise _not_accepted(request_id) from None
+            raise _not_accepted(request_id, unless) from None
+        except _EndingError:
+            self.revoke(sequence, request_id, "the service ends")
+            raise _ending(request_id, unless) from None
         except asyncio.CancelledError:
             self.revoke(sequence, request_id, _WITHDRAWN)
             raise
         self._is_late = False
         if any(sealed.position in route.refused for route in self._routes):
             self.revoke(sequence, request_id, _NOT_ACCEPTED)
-            raise _refused(request_id)
+            raise _refused(request_id, unless)
         return sequence
 
     def revoke(self, sequence: int, request_id: str, why: str) -> None:
@@ -261,22 +301,33 @@ class RecordForwarder:
     async def _added(self, record: Outgoing, request_id: str) -> SealedRecord:
         """Store and seal a record. If the caller is cancelled meanwhile, it is revoked."""
         adding = asyncio.ensure_future(self._reader.add_sealed(record))
+        until_added = ExitStack()
 
         def revoke(done: asyncio.Future[SealedRecord]) -> None:
+            until_added.close()
             if not done.cancelled() and done.exception() is None:
                 self.revoke(_sequence_of(done.result()), request_id, _WITHDRAWN)
 
         try:
             sealed = await asyncio.shield(adding)
         except asyncio.CancelledError:
+            until_added.enter_context(self.changing())
             adding.add_done_callback(revoke)
             raise
         self._wake_routes()
         return sealed
 
     async def _until(self, condition: Callable[[_Route], bool]) -> None:
-        """Wait until a condition is true of all routes."""
+        """Wait until a condition is true of all routes.
+
+        Raises
+        ------
+        _EndingError
+            The service ends before that.
+        """
         while not all(condition(route) for route in self._routes):
+            if self._is_ending:
+                raise _EndingError
             await self._has_moved.wait()
 
     def _move(self) -> None:
@@ -381,9 +432,7 @@ class RecordForwarder:
                 async def set_aside(_: bytes, error: Exception, record: SealedRecord = first) -> str:
                     return await self._set_aside(route, record, error)
 
-                begun_at = asyncio.get_running_loop().time()
                 handed = await route.sender.hand_over(batch, set_aside)
-                route.needed = asyncio.get_running_loop().time() - begun_at
                 done = len(handed.lines)
                 route.accepted = records[done - 1].position
                 if handed.refusal is not None:
@@ -394,7 +443,7 @@ class RecordForwarder:
         if not route.has_records.is_set():
             route.is_settled.set()
             route.has_all = True
-            if all(one.has_all and one.needed < self._settings.patience for one in self._routes):
+            if all(one.has_all and one.sender.seconds < self._settings.patience for one in self._routes):
                 self._is_late = False
             self._move()
 
@@ -434,19 +483,23 @@ def _sequence_of(sealed: SealedRecord) -> int:
     return int(json.loads(sealed.line)["sequence"])
 
 
-def _not_accepted(request_id: str) -> AuditError:
+def _ending(request_id: str, unless: str) -> AuditError:
+    return AuditError(f"{unless}, because the Hub service is being stopped. Try again later.", request_id=request_id)
+
+
+def _not_accepted(request_id: str, unless: str) -> AuditError:
     """Return the error for people, who are not told which sinks there are."""
     return AuditError(
-        "nothing was done, because an audit sink of the Hub service does not accept records now."
+        f"{unless}, because an audit sink of the Hub service does not accept records now."
         " Try again later, or ask your administrator.",
         request_id=request_id,
     )
 
 
-def _refused(request_id: str) -> AuditError:
+def _refused(request_id: str, unless: str) -> AuditError:
     """Return the error about a record that would be refused again."""
     return AuditError(
-        "nothing was done, because an audit sink of the Hub service did not accept the record of this call. It may"
+        f"{unless}, because an audit sink of the Hub service did not accept the record of this call. It may"
         " contain something that the sink refuses: ask your administrator.",
         request_id=request_id,
     )

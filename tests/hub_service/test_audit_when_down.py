@@ -20,6 +20,7 @@ from tests.collectors import Collector, collecting
 from .service import TIMEOUT, Service, a_policy, ask, running_service
 from .test_audit_sinks import ask_and_allow, call_once, metrics, own_chain
 from .test_reports import database_url, lines_of, report
+from .test_restart import begun_and_broken_off
 from .test_service import ALLOW, call, waiting
 
 __all__ = ["database_url"]
@@ -34,15 +35,16 @@ def deny(*addresses: str, **more: Any) -> AuditSettings:
 
 
 class Slow(Collector):
-    """A sink that accepts the record of a decision only when it may."""
+    """A sink that accepts the records of an event only when it may."""
 
-    def __init__(self) -> None:
+    def __init__(self, event: str = "decided") -> None:
         super().__init__()
+        self._event = f'"event":"{event}"'.encode()
         self.has_record = asyncio.Event()
         self.may_answer = asyncio.Event()
 
     async def take(self, body: bytes, headers: Any) -> None:
-        if b'"event":"decided"' in body:
+        if self._event in body:
             self.has_record.set()
             await self.may_answer.wait()
         await super().take(body, headers)
@@ -311,6 +313,49 @@ async def test_what_is_revoked_as_the_service_ends_is_recorded_once_and_before_i
         await sink.has("stopped")
     assert sink.events[-3:] == ["revoked", "revoked", "stopped"]
     assert own_chain(sink.lines).is_ended
+
+
+@pytest.mark.parametrize(("count", "event"), [(1, "decided"), (2, "changed")])
+async def test_a_decision_that_waits_for_the_sink_as_the_service_ends_is_revoked_and_its_request_left(
+    tmp_path: Path, count: int, event: str
+) -> None:
+    policy = a_policy(ask(group="data-stewards", count=count))
+    async with asyncio.timeout(TIMEOUT), collecting(slow := Slow(event)) as sink:
+        settings = AuditSettings(sinks=(sink.url,), when_down=WhenDown.DENY)
+        async with running_service(tmp_path, policy, audit=settings) as service:
+            await begun_and_broken_off(service)
+            request = await waiting(service, "bob")
+            deciding = asyncio.create_task(service.decide(request, "bob"))
+            await slow.has_record.wait()
+            deciding.add_done_callback(lambda _: slow.may_answer.set())
+        status, told = await deciding
+        assert (status, "is being stopped" in told["message"]) == (503, True)
+        await sink.has("stopped")
+        assert sink.events == ["started", "asked", event, "revoked", "stopped"]
+        assert sink.records[3]["revoked"] == sink.records[2]["sequence"]
+        async with running_service(tmp_path, policy, audit=settings) as service:
+            assert [(one["status"], one["votes"]) for one in await service.pending("cleo")] == [("pending", [])]
+
+
+async def test_if_the_sink_fails_after_the_approval_the_caller_hears_that_the_call_did_not_run(tmp_path: Path) -> None:
+    class Failing(Collector):
+        async def take(self, body: bytes, headers: Any) -> None:
+            self.status = 503 if b'"state":"running"' in body else 200
+            await super().take(body, headers)
+
+    async with (
+        asyncio.timeout(TIMEOUT),
+        collecting(Failing()) as sink,
+        running_service(
+            tmp_path, a_policy(ask(group="data-stewards")), audit=deny(sink.url, patience=1.0, last_patience=0.1)
+        ) as service,
+        service.tools_of("ada") as tools,
+    ):
+        calling = asyncio.create_task(tools.call_tool(call()))
+        assert (await service.decide(await waiting(service, "bob"), "bob"))[0] == 200
+        told = (await calling).text
+        assert f"the approval is recorded, but the call did not run, because {REASON}" in told
+        assert "nothing was done" not in told
 
 
 def test_the_command_notes_what_makes_no_sense_and_says_what_happens(

@@ -69,6 +69,8 @@ class Sender:
         Whether the last attempt failed.
     is_away : bool
         Whether no record gets through: the last attempt failed, and not because of records that are set aside at once.
+    seconds : float
+        How long the last attempt took.
     """
 
     def __init__(
@@ -83,6 +85,7 @@ class Sender:
         self.name = sink.name
         self.is_down = False
         self.is_away = False
+        self.seconds = 0.0
         self._refusals = refusals
         self._sink = sink
         self._pause = pause
@@ -128,6 +131,8 @@ class Sender:
 
     async def _attempt(self, lines: Sequence[bytes]) -> Exception | None:
         """Send records; return the error if they were not accepted."""
+        loop = asyncio.get_running_loop()
+        begun_at = loop.time()
         try:
             await self._sink.send(lines)
         except Exception as error:  # noqa: BLE001  # whatever it is: an end of this task would be the end of the trail
@@ -138,6 +143,8 @@ class Sender:
             self.is_away = self._refusals > 1 or not isinstance(error, RecordsRejectedError)
             self._on_failure()
             return error
+        finally:
+            self.seconds = loop.time() - begun_at
         if self.is_down:
             log.warning("%s accepts audit records again", self.name)
         self.is_down = self.is_away = False
