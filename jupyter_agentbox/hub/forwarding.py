@@ -96,6 +96,10 @@ class _Route:
         The positions of the records that it refused for good; `accepted` goes past them.
     has_all : bool
         Whether there was nothing left to send.
+    urgent : list of SealedRecord
+        Announced records, for which somebody waits.
+    early : set of int
+        The positions of those beyond `accepted` that were sent before what others had queued.
     """
 
     def __init__(
@@ -107,6 +111,8 @@ class _Route:
         self.accepted = 0
         self.refused: set[int] = set()
         self.has_all = True
+        self.urgent: list[SealedRecord] = []
+        self.early: set[int] = set()
         self.sender = Sender(
             sink,
             pause=settings.pause,
@@ -122,6 +128,15 @@ class _Route:
     def is_stuck(self) -> bool:
         """Whether there are records that the sink does not accept now."""
         return self.sender.is_away and not self.has_all
+
+    def is_done_with(self, position: int) -> bool:
+        """Whether the sink has accepted or refused a record."""
+        return position <= self.accepted or position in self.early
+
+    def reach(self, position: int) -> None:
+        """Note that the sink is done with all records up to a position."""
+        self.accepted = position
+        self.early = {one for one in self.early if one > position}
 
     def _note_failure(self) -> None:
         self._counter.sink_failed(self._number)
@@ -261,7 +276,7 @@ class RecordForwarder:
         """
         if self._is_ending:
             raise _ending(request_id, unless)
-        if any(route.accepted < self._late for route in self._routes):
+        if not all(route.is_done_with(self._late) for route in self._routes):
             raise _not_accepted(request_id, unless)
         deadline = asyncio.get_running_loop().time() + self._settings.patience
         try:
@@ -275,7 +290,7 @@ class RecordForwarder:
         sequence = _sequence_of(sealed)
         try:
             async with asyncio.timeout_at(deadline):
-                await self._until(lambda route: route.accepted >= sealed.position)
+                await self._until(lambda route: route.is_done_with(sealed.position))
         except TimeoutError:
             self._late, self._is_late = max(self._late, sealed.position), True
             self.revoke(sequence, request_id, _NOT_ACCEPTED)
@@ -314,6 +329,8 @@ class RecordForwarder:
             until_added.enter_context(self.changing())
             adding.add_done_callback(revoke)
             raise
+        for route in self._routes:
+            route.urgent.append(sealed)
         self._wake_routes()
         return sealed
 
@@ -421,31 +438,48 @@ class RecordForwarder:
             route.has_records.set()
 
     async def _send(self, route: _Route) -> None:
+        has_refused = False
         while found := await self._reader.next(route.key):
-            records = [record for record in found if record.position > route.accepted]
-            if not records:  # all were accepted before, but that could not be written down
-                await self._reader.sent(route.key, found[-1].position)
+            records = [record for record in found if not route.is_done_with(record.position)]
+            written = 0
             while records:
                 batch = batch_of(record.line for record in records)
-                first = records[0]
-
-                async def set_aside(_: bytes, error: Exception, record: SealedRecord = first) -> str:
-                    return await self._set_aside(route, record, error)
-
-                handed = await route.sender.hand_over(batch, set_aside)
-                done = len(handed.lines)
-                route.accepted = records[done - 1].position
-                if handed.refusal is not None:
-                    route.refused.add(route.accepted)
+                # Neither a flood of reports nor what the sink refuses of them must keep a call waiting.
+                after = records[0 if has_refused else len(batch) - 1].position
+                route.urgent = [one for one in route.urgent if not route.is_done_with(one.position)]
+                for one in [one for one in route.urgent if one.position > after]:
+                    await self._hand_over(route, [one])
+                    route.early.add(one.position)
+                    self._move()
+                    records = [record for record in records if record.position != one.position]
+                    batch = batch_of(record.line for record in records)
+                done, is_refused = await self._hand_over(route, records[: len(batch)])
+                has_refused = has_refused or is_refused
+                route.reach(records[done - 1].position)
                 self._move()
                 await self._reader.sent(route.key, route.accepted)
-                records = records[done:]
+                written, records = route.accepted, records[done:]
+            if written < found[-1].position:  # the rest was sent early, or accepted when that could not be written down
+                route.reach(max(route.accepted, found[-1].position))
+                await self._reader.sent(route.key, found[-1].position)
         if not route.has_records.is_set():
             route.is_settled.set()
             route.has_all = True
             if all(one.has_all and one.sender.seconds < self._settings.patience for one in self._routes):
                 self._is_late = False
             self._move()
+
+    async def _hand_over(self, route: _Route, records: Sequence[SealedRecord]) -> tuple[int, bool]:
+        """Send records; return how many at the front are finished, and whether the sink refused the last of these."""
+
+        async def set_aside(_: bytes, error: Exception) -> str:
+            return await self._set_aside(route, records[0], error)
+
+        handed = await route.sender.hand_over([record.line for record in records], set_aside)
+        done, is_refused = len(handed.lines), handed.refusal is not None
+        if is_refused:
+            route.refused.add(records[done - 1].position)
+        return done, is_refused
 
     async def _set_aside(self, route: _Route, record: SealedRecord, error: Exception) -> str:
         try:
