@@ -145,7 +145,7 @@ class _Route:
 
 
 class RecordForwarder:
-    """Sends the records in the outbox to each sink, in order and at least once.
+    """Sends the records in the outbox to each sink, at least once and in order, except that announced ones go first.
 
     Each sink has its own position, so none waits for another, and calls wait for none, unless the settings say so.
     Positions are in the database: whichever process holds that next, on whatever machine, continues there.

@@ -137,6 +137,17 @@ async def test_only_so_many_refused_records_are_stored_each_once(url: str, monke
         assert await reader.set_aside("b", SealedRecord(3, b"{}"), "it answered 400")
 
 
+async def test_refused_records_are_counted_by_their_user_and_sink(url: str) -> None:
+    async with reading(url) as reader:
+        await reader.open(["a", "b"])
+        for number, user in enumerate(("ada", "eve", "eve"), start=1):
+            await reader.set_aside("a", SealedRecord(number, b'{"user":"%s"}' % user.encode()), "it answered 400")
+            assert await reader.refused_of("a", user) == max(1, number - 1)
+        await reader.set_aside("a", SealedRecord(4, b'{"event":"stopped"}'), "it answered 400")
+        assert [await reader.refused_of("a", user) for user in ("ada", "eve", "bob", "")] == [1, 2, 0, 1]
+        assert await reader.refused_of("b", "eve") == 0
+
+
 async def test_a_record_that_cannot_be_sealed_as_it_is_stops_no_other(url: str) -> None:
     deep: JsonValue = "x"
     for _ in range(MAX_DEPTH):
