@@ -27,6 +27,7 @@ from jupyter_agentbox.storage.outbox_reader import (
     Backlog,
     OutboxReader,
     SealedRecord,
+    place_of,
     user_of,
 )
 
@@ -484,12 +485,10 @@ class RecordForwarder:
     async def _set_aside(self, route: _Route, record: SealedRecord, error: Exception) -> str:
         try:
             if await self._has_used_up(route, record):
-                said = json.loads(record.line)
                 log.error(
                     "%s refuses an audit record (%s), and %s of its user are in `agentbox_outbox_refused` already, so"
-                    " it is not kept there: number %s of the chain %r, hash %s. Later records are sent",
-                    *(route.sender.name, error, MOST_REFUSED_OF_USER),
-                    *(said.get("sequence"), said.get("chain"), said.get("hash")),
+                    " it is not kept there: %s. Later records are sent",
+                    *(route.sender.name, error, MOST_REFUSED_OF_USER, place_of(record.line)),
                 )
                 return ""
             has_room = await self._reader.set_aside(route.key, record, str(error))

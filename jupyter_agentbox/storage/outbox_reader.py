@@ -311,8 +311,25 @@ def _users_of_refused(connection: Connection, sink: str, known: dict[tuple[str, 
 
 
 def user_of(record: bytes) -> str:
-    """Return the user whom a record is about; an empty string for none."""
-    return str(json.loads(record).get("user", ""))
+    """Return the user whom a record is about, an empty string for none; all that cannot be read have the same."""
+    said = _read(record)
+    return "?" if said is None else str(said.get("user", ""))
+
+
+def place_of(record: bytes) -> str:
+    """Return in words which record it is."""
+    said = _read(record)
+    if said is None:
+        return "one that cannot be read"
+    return f"number {said.get('sequence')} of the chain {said.get('chain')!r}, hash {said.get('hash')}"
+
+
+def _read(record: bytes) -> JsonObject | None:
+    try:
+        said: JsonObject = json.loads(record)
+    except (ValueError, RecursionError):  # nested almost as deeply as the service that received it could read
+        return None
+    return said
 
 
 def _backlog(connection: Connection, sink: str) -> Backlog:

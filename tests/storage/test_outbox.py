@@ -15,7 +15,7 @@ from jupyter_agentbox.core.calls import MAX_DEPTH, JsonValue
 from jupyter_agentbox.storage import outbox_reader
 from jupyter_agentbox.storage.approvals import sqlite_url
 from jupyter_agentbox.storage.outbox import Outbox, add_records
-from jupyter_agentbox.storage.outbox_reader import Backlog, OutboxReader, SealedRecord
+from jupyter_agentbox.storage.outbox_reader import Backlog, OutboxReader, SealedRecord, place_of, user_of
 from jupyter_agentbox.testing import FakeClock, FakeIds
 
 CLOCK = FakeClock()
@@ -146,6 +146,11 @@ async def test_refused_records_are_counted_by_their_user_and_sink(url: str) -> N
         await reader.set_aside("a", SealedRecord(4, b'{"event":"stopped"}'), "it answered 400")
         assert [await reader.refused_of("a", user) for user in ("ada", "eve", "bob", "")] == [1, 2, 0, 1]
         assert await reader.refused_of("b", "eve") == 0
+        for number in (5, 6):
+            deep = b'{"user":' + b"[" * 5000 + b"]" * 5000 + b"}"
+            await reader.set_aside("b", SealedRecord(number, deep), "it answered 400")
+            assert await reader.refused_of("b", user_of(deep)) == number - 4
+        assert place_of(deep) == "one that cannot be read"
 
 
 async def test_a_record_that_cannot_be_sealed_as_it_is_stops_no_other(url: str) -> None:
