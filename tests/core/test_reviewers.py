@@ -23,6 +23,11 @@ def test_only_a_browsers_login_counts_as_a_person(via: Via) -> None:
             reviewer.check(DecideWith.PERSON)
 
 
+@pytest.mark.parametrize("via", Via)
+def test_what_the_program_that_runs_the_code_or_a_model_decides_is_no_persons_decision(via: Via) -> None:
+    assert via.is_program is (via in (Via.PROGRAM, Via.MODEL, Via.NOBODY))
+
+
 @pytest.mark.parametrize(
     ("via", "words"),
     [
