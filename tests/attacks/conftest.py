@@ -171,6 +171,9 @@ class World:
                 # Jupyter finds free ports for a kernel, which anybody may take before the kernel does.
                 if self._ports_lost() == before:
                     raise
+                # Otherwise the notebook's session would still have this kernel, which may be gone for good.
+                with suppress(urllib.error.HTTPError):
+                    self.api("DELETE", f"api/kernels/{kernel_id}")
             else:
                 return client
 
