@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 
-from jupyter_agentbox.background import to_completion
 from jupyter_agentbox.core.approvals import ApprovalRequest, OutcomeState, Status
 from jupyter_agentbox.core.audit_trail import AuditEvent, event_of
 from jupyter_agentbox.core.grants import Grant
 from jupyter_agentbox.core.ports import ApprovalPage, ApprovalQuery, ApprovalStore
+from jupyter_agentbox.services.audit.announced_writes import write_announced
 from jupyter_agentbox.storage.outbox import Outbox, Outgoing
 
 from .forwarding import NOT_RUN, NOTHING_DONE, RecordForwarder
@@ -66,7 +66,7 @@ class AnnouncingStore:
         if _decides_or_starts(request, event_of(request, status, outcome)):
             record = await self._outbox.of_change(request, status, outcome)
             is_start = status is Status.APPROVED
-            return await self._write_announced(request, record, write, unless=NOT_RUN if is_start else NOTHING_DONE)
+            return await self._write_announced(request, record, write, otherwise=NOT_RUN if is_start else NOTHING_DONE)
         return await write()
 
     async def get(self, request_id: str) -> ApprovalRequest:
@@ -87,22 +87,18 @@ class AnnouncingStore:
         record: Outgoing,
         write: Callable[[], Awaitable[bool]],
         *,
-        unless: str = NOTHING_DONE,
+        otherwise: str = NOTHING_DONE,
     ) -> bool:
         with self._forwarder.changing():
-            sequence = await self._forwarder.announce(record, request.id, unless=unless)
-            # A cancelled caller reverts what was written, which is recorded. By then it must be written, or revoked.
-            return await to_completion(self._write(request, sequence, write))
+            sequence = await self._forwarder.announce(record, request.id, otherwise=otherwise)
+            return await write_announced(
+                partial(self._write, request, write),
+                revoke=lambda: self._forwarder.revoke(sequence, request.id, "the store did not take it"),
+            )
 
-    async def _write(self, request: ApprovalRequest, sequence: int, write: Callable[[], Awaitable[bool]]) -> bool:
-        is_written = False
-        try:
-            with self._outbox.announced(request):
-                is_written = await write()
-        finally:
-            if not is_written:
-                self._forwarder.revoke(sequence, request.id, "the store did not take it")
-        return is_written
+    async def _write(self, request: ApprovalRequest, write: Callable[[], Awaitable[bool]]) -> bool:
+        with self._outbox.announced(request):
+            return await write()
 
 
 def _decides_or_starts(request: ApprovalRequest, event: AuditEvent) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import json
 import logging
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -28,6 +27,7 @@ from jupyter_agentbox.storage.outbox_reader import (
     OutboxReader,
     SealedRecord,
     place_of,
+    sequence_of,
     user_of,
 )
 
@@ -94,7 +94,7 @@ class _Route:
     accepted : int
         Up to which position the sink is done with records from this process, also if that could not be written down.
     refused : set of int
-        The positions of the records that it refused for good; `accepted` goes past them.
+        The positions of the records that it refused for good while changes are announced; `accepted` goes past them.
     has_all : bool
         Whether there was nothing left to send.
     urgent : list of SealedRecord
@@ -245,6 +245,8 @@ class RecordForwarder:
             self._changes -= 1
             if not self._changes:
                 self._is_idle.set()
+                for route in self._routes:
+                    route.refused.clear()
 
     async def finish_announcements(self) -> None:
         """Refuse announcements from now on, also those that wait for a sink, and wait for changes under way."""
@@ -256,7 +258,7 @@ class RecordForwarder:
         except TimeoutError:
             log.warning("%s still waiting for the database", counted(self._changes, "announced change"))
 
-    async def announce(self, record: Outgoing, request_id: str, *, unless: str = NOTHING_DONE) -> int:
+    async def announce(self, record: Outgoing, request_id: str, *, otherwise: str = NOTHING_DONE) -> int:
         """Send the record of what is about to happen; return its number once all sinks have accepted it.
 
         Parameters
@@ -265,7 +267,7 @@ class RecordForwarder:
             The record.
         request_id : str
             The request that it is about.
-        unless : str
+        otherwise : str
             What the error says about the state if it is not accepted.
 
         Raises
@@ -276,36 +278,36 @@ class RecordForwarder:
             It could not be stored.
         """
         if self._is_ending:
-            raise _ending(request_id, unless)
+            raise _ending(request_id, otherwise)
         if not all(route.is_done_with(self._late) for route in self._routes):
-            raise _not_accepted(request_id, unless)
+            raise _not_accepted(request_id, otherwise)
         deadline = asyncio.get_running_loop().time() + self._settings.patience
         try:
             async with asyncio.timeout_at(deadline):
                 await self._until(lambda route: not route.is_stuck)  # otherwise each attempt would leave two records
         except TimeoutError:
-            raise _not_accepted(request_id, unless) from None
+            raise _not_accepted(request_id, otherwise) from None
         except _EndingError:
-            raise _ending(request_id, unless) from None
+            raise _ending(request_id, otherwise) from None
         sealed = await self._added(record, request_id)
-        sequence = _sequence_of(sealed)
+        sequence = sequence_of(sealed)
         try:
             async with asyncio.timeout_at(deadline):
                 await self._until(lambda route: route.is_done_with(sealed.position))
         except TimeoutError:
             self._late, self._is_late = max(self._late, sealed.position), True
             self.revoke(sequence, request_id, _NOT_ACCEPTED)
-            raise _not_accepted(request_id, unless) from None
+            raise _not_accepted(request_id, otherwise) from None
         except _EndingError:
             self.revoke(sequence, request_id, "the service ends")
-            raise _ending(request_id, unless) from None
+            raise _ending(request_id, otherwise) from None
         except asyncio.CancelledError:
             self.revoke(sequence, request_id, _WITHDRAWN)
             raise
         self._is_late = False
         if any(sealed.position in route.refused for route in self._routes):
             self.revoke(sequence, request_id, _NOT_ACCEPTED)
-            raise _refused(request_id, unless)
+            raise _refused(request_id, otherwise)
         return sequence
 
     def revoke(self, sequence: int, request_id: str, why: str) -> None:
@@ -322,7 +324,7 @@ class RecordForwarder:
         def revoke(done: asyncio.Future[SealedRecord]) -> None:
             until_added.close()
             if not done.cancelled() and done.exception() is None:
-                self.revoke(_sequence_of(done.result()), request_id, _WITHDRAWN)
+                self.revoke(sequence_of(done.result()), request_id, _WITHDRAWN)
 
         try:
             sealed = await asyncio.shield(adding)
@@ -478,7 +480,7 @@ class RecordForwarder:
 
         handed = await route.sender.hand_over([record.line for record in records], set_aside)
         done, is_refused = len(handed.lines), handed.refusal is not None
-        if is_refused:
+        if is_refused and self._changes:
             route.refused.add(records[done - 1].position)
         return done, is_refused
 
@@ -511,28 +513,23 @@ class RecordForwarder:
         return SinkState(number=number, is_down=route.sender.is_down, waiting=backlog.records, seconds=seconds)
 
 
-def _sequence_of(sealed: SealedRecord) -> int:
-    """Return the number of a record in the service's chain."""
-    return int(json.loads(sealed.line)["sequence"])
+def _ending(request_id: str, otherwise: str) -> AuditError:
+    return AuditError(f"{otherwise}, because the Hub service is being stopped. Try again later.", request_id=request_id)
 
 
-def _ending(request_id: str, unless: str) -> AuditError:
-    return AuditError(f"{unless}, because the Hub service is being stopped. Try again later.", request_id=request_id)
-
-
-def _not_accepted(request_id: str, unless: str) -> AuditError:
+def _not_accepted(request_id: str, otherwise: str) -> AuditError:
     """Return the error for people, who are not told which sinks there are."""
     return AuditError(
-        f"{unless}, because an audit sink of the Hub service does not accept records now."
+        f"{otherwise}, because an audit sink of the Hub service does not accept records now."
         " Try again later, or ask your administrator.",
         request_id=request_id,
     )
 
 
-def _refused(request_id: str, unless: str) -> AuditError:
+def _refused(request_id: str, otherwise: str) -> AuditError:
     """Return the error about a record that would be refused again."""
     return AuditError(
-        f"{unless}, because an audit sink of the Hub service did not accept the record of this call. It may"
+        f"{otherwise}, because an audit sink of the Hub service did not accept the record of this call. It may"
         " contain something that the sink refuses: ask your administrator.",
         request_id=request_id,
     )

@@ -324,6 +324,11 @@ def place_of(record: bytes) -> str:
     return f"number {said.get('sequence')} of the chain {said.get('chain')!r}, hash {said.get('hash')}"
 
 
+def sequence_of(record: SealedRecord) -> int:
+    """Return the number of one of the service's own records in its chain."""
+    return int(json.loads(record.line)["sequence"])
+
+
 def _read(record: bytes) -> JsonObject | None:
     try:
         said: JsonObject = json.loads(record)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol
 
@@ -12,6 +11,7 @@ from jupyter_agentbox.core.grant_uses import Void
 from jupyter_agentbox.core.grants import Grant
 from jupyter_agentbox.core.ports import ApprovalPage, ApprovalQuery, ApprovalStore, GrantStore
 
+from .announced_writes import write_announced
 from .trail import AuditTrail
 
 
@@ -83,16 +83,7 @@ class RecordedStore:
         if trail is None:
             return await write()
         sequence = await trail.announce(AuditEvent.DECIDED, request)
-        is_written = False
-        try:
-            is_written = await write()
-        except asyncio.CancelledError:
-            is_written = True  # possibly; a cancelled caller reverts it, which is recorded
-            raise
-        finally:
-            if not is_written:
-                trail.revoke(sequence, request, "the store did not take it")
-        return is_written
+        return await write_announced(write, revoke=lambda: trail.revoke(sequence, request, "the store did not take it"))
 
     async def _write_and_note(
         self, event: AuditEvent, request: ApprovalRequest, write: Callable[[], Awaitable[bool]]

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import json
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
+from functools import wraps
 from pathlib import Path
 from typing import Any
 
@@ -82,14 +84,18 @@ class Server:
         await self.box.decisions.decide(request.id, verdict, reviewer=ADA)
 
 
-def with_collector(test: Callable[[Path, Collector], Awaitable[None]]) -> Callable[[Path], Awaitable[None]]:
+def with_collector(test: Callable[..., Awaitable[None]]) -> Callable[..., Awaitable[None]]:
     """Give a test a collector that listens in its event loop."""
 
-    async def run(tmp_path: Path) -> None:
+    @wraps(test)
+    async def run(**fixtures: Any) -> None:
         async with collecting() as collector:
-            await test(tmp_path, collector)
+            await test(collector=collector, **fixtures)
 
-    run.__name__, run.__doc__ = test.__name__, test.__doc__
+    parameters = inspect.signature(test).parameters
+    run.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        [parameter for name, parameter in parameters.items() if name != "collector"]
+    )
     return run
 
 
@@ -309,19 +315,21 @@ async def test_what_the_store_does_not_take_is_revoked(tmp_path: Path, collector
     assert [record["revoked"] for record in collector.records if record["event"] == "revoked"] == [2, 4, 6]
 
 
+@pytest.mark.parametrize("is_full", [False, True])
 @with_collector
-async def test_what_is_cancelled_is_not_called_revoked_because_it_may_be_kept(
-    tmp_path: Path, collector: Collector
+async def test_a_call_withdrawn_while_it_is_stored_is_revoked_unless_it_is_stored(
+    tmp_path: Path, collector: Collector, is_full: bool
 ) -> None:
     store = MemoryApprovalStore(turns=1000)
     trail, recorded = a_trail(store, collector, tmp_path)
     trail.start()
     adding = asyncio.create_task(recorded.add(a_request(evaluation=Evaluation(effect=Effect.ALLOW))))
     await collector.has("decided")
+    store.failure = StorageError("the disk is full") if is_full else None
     adding.cancel()
     await asyncio.gather(adding, return_exceptions=True)
     await trail.aclose()
-    assert "revoked" not in collector.events
+    assert ("revoked" in collector.events) == is_full == (not store.writes)
 
 
 @with_collector
