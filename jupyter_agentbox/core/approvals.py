@@ -284,6 +284,11 @@ class ApprovalRequest:
         return self.lapsed_at or (self.expires_at if self.status is Status.EXPIRED else None)
 
     @property
+    def answers(self) -> tuple[Decision, ...]:
+        """Whatever people or rules answered: the approvals of several, and the decision."""
+        return self.votes if self.decision is None else (*self.votes, self.decision)
+
+    @property
     def effective_call(self) -> ToolCall:
         """The call that runs: with the edited arguments, if there are any."""
         if self.decision is None or self.decision.arguments is None:

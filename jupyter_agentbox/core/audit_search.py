@@ -100,8 +100,7 @@ class AuditPage:
 
 def has_answered(request: ApprovalRequest, user: str) -> bool:
     """Whether a user gave the decision on a request, or one of several approvals."""
-    given = (one.reviewer for one in (*request.votes, request.decision) if one is not None)
-    return any(reviewer.name == user and reviewer != WHOEVER for reviewer in given)
+    return any(one.reviewer.name == user and one.reviewer != WHOEVER for one in request.answers)
 
 
 def has_words(request: ApprovalRequest, words: Iterable[str]) -> bool:
@@ -116,7 +115,7 @@ def _searched(request: ApprovalRequest) -> str:
     parts.append(_plain(call.arguments) if call.omitted is None else call.omitted.head)
     if rule is not None:
         parts += [str(rule), rule.reason]
-    for one in filter(None, (*request.votes, decision)):
+    for one in request.answers:
         parts += [one.reason, one.reviewer.name, one.reviewer.display_name]
     if decision is not None and decision.arguments is not None:
         parts.append(_plain(decision.arguments))

@@ -141,12 +141,12 @@ class LogRing:
 def read_log_message(params: Mapping[str, Any], redact: Redactor) -> LogMessage:
     """Parse a ``notifications/message``, whatever it contains, and remove secrets."""
     return LogMessage(
-        level=redact.head(_as_text(params.get("level", "info")), _LONGEST_NAME),
-        logger=redact.head(_as_text(params.get("logger") or ""), _LONGEST_NAME),
-        text=redact.head(_as_text(params.get("data")), LONGEST_LOG_MESSAGE),
+        level=redact.head(as_text(params.get("level", "info")), _LONGEST_NAME),
+        logger=redact.head(as_text(params.get("logger") or ""), _LONGEST_NAME),
+        text=redact.head(as_text(params.get("data")), LONGEST_LOG_MESSAGE),
     )
 
 
-def _as_text(value: object) -> str:
+def as_text(value: object) -> str:
     """Return a text as it is, and other values as JSON, of which a `Redactor` knows how it writes secrets."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)

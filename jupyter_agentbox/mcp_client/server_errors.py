@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from typing import Final
 from urllib.parse import urlsplit
@@ -10,7 +9,7 @@ from urllib.parse import urlsplit
 from mcp.shared.exceptions import MCPError
 from mcp_types import URL_ELICITATION_REQUIRED
 
-from .logs import Redactor
+from .logs import Redactor, as_text
 
 #: Maximum length of an error's message, and of its data, in characters.
 _LONGEST_TEXT: Final = 4000
@@ -26,8 +25,7 @@ def text_of(error: Exception, redact: Redactor) -> str:
     data = error.error.data
     if data is None or data == error.error.message:
         return text
-    shown = data if isinstance(data, str) else json.dumps(data, ensure_ascii=False, default=str)
-    return f"{text}\n{bounded(shown, redact, _LONGEST_DATA)}"
+    return f"{text}\n{bounded(as_text(data), redact, _LONGEST_DATA)}"
 
 
 def sign_in_url(error: MCPError) -> str:

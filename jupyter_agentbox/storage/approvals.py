@@ -15,7 +15,7 @@ from sqlalchemy import URL, Connection, Select, bindparam, or_, select, tuple_
 from sqlalchemy.dialects import postgresql, sqlite
 
 from jupyter_agentbox.background import in_background
-from jupyter_agentbox.core.approvals import ApprovalRequest, Decision, OutcomeState, Status
+from jupyter_agentbox.core.approvals import ApprovalRequest, OutcomeState, Status
 from jupyter_agentbox.core.audit import Part
 from jupyter_agentbox.core.calls import is_long
 from jupyter_agentbox.core.grant_uses import Void
@@ -299,7 +299,7 @@ class SqlApprovalStore(SqlStore):
             add_records(connection, outgoing)
             return True
 
-        is_by_person = status is Status.PENDING and any(not one.reviewer.via.is_program for one in _answers(request))
+        is_by_person = status is Status.PENDING and any(not one.reviewer.via.is_program for one in request.answers)
         is_start = status is Status.APPROVED and outcome is None and request.outcome_state is OutcomeState.RUNNING
         is_end = status is Status.APPROVED and not request.is_open  # the result is on its way; the next call may follow
         written = await self._committer.run(job, write=True, durable=is_by_person or is_start, patient=is_end)
@@ -471,10 +471,6 @@ class SqlApprovalStore(SqlStore):
 def _is_of_own(query: ApprovalQuery) -> bool:
     """Whether a query is for requests pending here: lists show only this process's pending requests."""
     return set(query.statuses) == {Status.PENDING} and not query.ids
-
-
-def _answers(request: ApprovalRequest) -> Sequence[Decision]:
-    return request.votes if request.decision is None else (*request.votes, request.decision)
 
 
 def _asked_of(connection: Connection, request_id: str) -> str:
