@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -13,6 +14,7 @@ import pytest
 from jupyter_agentbox import ApprovalRequest, CodeExecutionError, CodeExecutionResult, CodeExecutor
 from jupyter_agentbox.core.sandbox_settings import SANDBOX_LEVELS
 from jupyter_agentbox.exceptions import SandboxRefusedError
+from jupyter_agentbox.headless.rules import read_rules
 from jupyter_agentbox.sandbox.server.probes import select_level
 from jupyter_agentbox.testing import MockModelServer
 
@@ -79,6 +81,55 @@ async def test_python_of_the_first_pages_runs(configuration: Path, page: str, to
 
     assert sorted(asked) == tools
     assert any(REASON in text for text in texts), "the reason of the rejection reaches the code"
+
+
+async def test_task_with_a_real_server_is_done_but_for_what_is_rejected(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = "docs/how-to/from-your-agent.md"
+    servers, rules = blocks(page, "json")
+    [task] = [code for code in blocks(page, "python") if "tools.git" in code]
+    home = tmp_path / "home"
+    repository = home / "report"
+    repository.mkdir(parents=True)
+    monkeypatch.setenv("HOME", str(home))
+    configuration = tmp_path / "mcp.json"
+    configuration.write_text(servers)
+
+    def git(*arguments: str) -> str:
+        return subprocess.run(
+            ["git", "-C", str(repository), *arguments], check=True, capture_output=True, text=True
+        ).stdout
+
+    (home / ".gitconfig").write_text("[user]\nname = Ada\nemail = ada@example.org\n")
+    git("init", "--quiet")
+    for name in ("clean.py", "figures.py"):
+        (repository / name).write_text("pass\n")
+    git("add", ".")
+    git("commit", "--quiet", "--message", "Begin")
+    for name in ("clean.py", "figures.py"):
+        (repository / name).write_text("changed = True\n")
+
+    asked, text = [], ""
+    (tmp_path / "rules.json").write_text(rules)
+    policy = read_rules(tmp_path / "rules.json")
+    async with CodeExecutor(mcp_config_path=configuration, kernel_env={"HOME": str(home)}, policy=policy) as executor:
+        async for item in executor.stream(task):
+            match item:
+                case ApprovalRequest(tool_name="git_commit", tool_args={"message": "Draw prices on a log scale"}):
+                    asked.append(item.tool_name)
+                    await item.reject(reason=REASON)
+                case ApprovalRequest():
+                    asked.append(item.tool_name)
+                    await item.accept()
+                case CodeExecutionResult():
+                    text = item.text or ""
+
+    assert asked == ["git_commit", "git_commit", "git_reset"]
+    assert "+changed = True" in text
+    assert f"figures.py: {REASON}" in text
+    assert git("log", "--format=%an: %s").splitlines() == ["Ada: Drop rows without a date", "Ada: Begin"]
+    assert git("status", "--porcelain").strip() == "M figures.py", "changed, and not staged"
 
 
 @pytest.fixture
