@@ -6,11 +6,15 @@ import asyncio
 import base64
 import getpass
 import json
+import re
+import shlex
 import sys
-from collections.abc import Sequence
+import tomllib
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
+from mcp import Client, StdioServerParameters
 from mcp_types import ElicitResult
 
 from jupyter_agentbox import cli
@@ -23,7 +27,7 @@ from jupyter_agentbox.storage.approvals import SqlApprovalStore, sqlite_url
 from jupyter_agentbox.system import SystemClock
 from tests.headless.executor.conftest import MINI
 
-from .conftest import ADD, TIMEOUT, Connect, Person, rejects, text_of
+from .conftest import ADD, ROOT, TIMEOUT, Connect, Person, rejects, text_of
 
 PNG = b"\x89PNG picture"
 PICTURE = f"from IPython.display import Image, display\ndisplay(Image(data={PNG!r}, format='png'))"
@@ -458,3 +462,41 @@ def test_a_wrong_command_line_is_said_on_standard_error(
     assert ended.value.code == 2
     assert output == ""
     assert options[0] in errors or options[1] in errors
+
+
+# -- the lines that people copy
+
+
+def documented_commands() -> set[tuple[str, ...]]:
+    """Return every command line for clients on the pages that name some."""
+    found: set[tuple[str, ...]] = set()
+    for page in ("from-your-agent", "serve-mcp-clients"):
+        text = (ROOT / "docs" / "how-to" / f"{page}.md").read_text("utf-8")
+        blocks = re.findall(r"^```(\w+)\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+        for language, block in blocks:
+            match language:
+                case "bash" if block.startswith("claude mcp add "):
+                    found.add(tuple(shlex.split(block.partition(" -- ")[2])))
+                case "json" if "mcpServers" in block:
+                    found |= {(one["command"], *one["args"]) for one in json.loads(block)["mcpServers"].values()}
+                case "toml":
+                    found |= {(one["command"], *one["args"]) for one in tomllib.loads(block)["mcp_servers"].values()}
+    return {line for line in found if line[0].endswith("jupyter-agentbox")}
+
+
+async def test_what_the_pages_have_people_copy_into_their_clients_starts_the_command(
+    places: Path, environment: Mapping[str, str]
+) -> None:
+    lines = documented_commands()
+    assert len(lines) == 3
+    here = {"/path/to/env/bin": str(Path(sys.executable).parent), "/path/to/project": str(places)}
+
+    async def tools_of(line: tuple[str, ...]) -> list[str]:
+        words = [next((word.replace(old, new) for old, new in here.items() if old in word), word) for word in line]
+        parameters = StdioServerParameters(command=words[0], args=words[1:], env=dict(environment), cwd=places)
+        async with asyncio.timeout(TIMEOUT), Client(parameters) as client:
+            return sorted(tool.name for tool in (await client.list_tools()).tools)
+
+    offered = await asyncio.gather(*(tools_of(line) for line in lines))
+
+    assert offered == [["execute_code", "list_tools", "register_mcp_server", "reset"]] * 3
