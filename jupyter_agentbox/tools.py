@@ -8,7 +8,7 @@
     await tools.shop.list_orders.aio(status="open")  # the same, without blocking the event loop
     tools.shop.list_orders.raw(status="open")      # the whole result, with all content blocks
     tools["my-server"]                             # by its name in the configuration
-    tools.reload()                                 # after a server's tools have changed
+    tools.reload()                                 # reads the lists again, which happens whenever servers say so
 """
 
 import sys as _sys

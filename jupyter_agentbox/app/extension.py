@@ -143,6 +143,7 @@ class AgentBoxApp(ServerTraits, McpTraits, AgentTraits, ExtensionApp):
             saves_arguments=self.save_arguments,
             askers_of=self._askers.of,
         )
+        self._box.tools.follow(self._links.servers_changed)
         keep_credentials_out(server.kernel_manager, partial(self._kernel_environment, settings))
         self._lifecycle = KernelLifecycle(
             kernels=server.kernel_manager,

@@ -106,6 +106,7 @@ class LocalServices:
             status_delay=_STATUS_DELAY,
             askers_of=lambda _: (asker,),
         )
+        box.tools.follow(kernels.servers_changed)
         return cls(box=box, kernels=kernels)
 
     async def start(self) -> None:

@@ -101,14 +101,14 @@ def _show_tools(arguments: Sequence[str]) -> str:
 
 
 def _tools_of(name: str) -> str:
-    from .modules import describe  # noqa: PLC0415  # see `_tools_module`
+    from .modules import describe, tools_of  # noqa: PLC0415  # see `_tools_module`
 
     try:
         module = _tools_module()[name]
     except KeyError as error:
         raise _usage_error(error.args[0]) from None
     identifier = module.__name__.rpartition(".")[2]
-    rows = [(f"tools.{identifier}.{function}", text) for function, _, text in describe(module.__tools__)]
+    rows = [(f"tools.{identifier}.{function}", text) for function, _, text in describe(tools_of(module))]
     return _table(rows) or f"tools.{identifier} has no tools."
 
 

@@ -12,8 +12,9 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from difflib import get_close_matches
+from functools import partial
 from importlib.machinery import ModuleSpec
-from threading import RLock
+from threading import Event, RLock
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final, NoReturn, cast
 
@@ -145,16 +146,15 @@ class ServerModule(ModuleType):
     """The type of server modules, whose representation lists the tools."""
 
     def __repr__(self) -> str:
-        rows = [(f"{function}(...)", text) for function, _, text in describe(self.__tools__)]
+        rows = [(f"{function}(...)", text) for function, _, text in describe(tools_of(self))]
         width = max((len(call) for call, _ in rows), default=0)
         title = f"Tools of the MCP server `{_server_of(self)}`" + (":" if rows else ": none")
         return "\n".join([title, *(f"  {call.ljust(width)}  {text}".rstrip() for call, text in rows)])
 
     def _repr_html_(self) -> str:
-        hints = [hints_of(tool) for tool in self.__tools__ if isinstance(tool, dict)]
-        rows = [
-            (function, text, hint) for (function, _, text), hint in zip(describe(self.__tools__), hints, strict=True)
-        ]
+        tools = tools_of(self)
+        hints = [hints_of(tool) for tool in tools if isinstance(tool, dict)]
+        rows = [(function, text, hint) for (function, _, text), hint in zip(describe(tools), hints, strict=True)]
         note = f"tools.{self.__name__.rpartition('.')[2]}: `?` after a tool shows how it is called"
         return html_table(("tool", "what it does", "its server says"), rows, note=note)
 
@@ -190,6 +190,9 @@ class ToolsFinder:
 class ToolsLoader:
     """Loads and reloads the module of one server.
 
+    When the server says that its tools have changed, their functions are removed, and the next look at the module loads
+    it again. If that fails, the functions are as they were.
+
     Parameters
     ----------
     server : str
@@ -201,6 +204,8 @@ class ToolsLoader:
         self._source = ""
         self._lock = RLock()
         self._asked_at = 0.0
+        self._news = Event()
+        self._former: dict[str, Any] = {}
 
     def create_module(self, spec: ModuleSpec) -> None:
         """Let Python create the module."""
@@ -209,18 +214,43 @@ class ToolsLoader:
         """Fetch and execute the source, and remove the definitions of an older list of tools."""
         with self._lock:
             self._asked_at = time.monotonic()
+            self._news.clear()  # first: the list may change once more meanwhile
+            runtime.link().follow_tools(self.server, partial(self._note_change, module))
             self._load(module)
+            self._former = {}
+            if self._news.is_set():
+                self._remove_functions(module)
+
+    def update(self, module: ModuleType) -> None:
+        """Load the module again if the server's tools have changed."""
+        with self._lock:
+            if self._news.is_set() or self._former:
+                self._try_to_load(module)
 
     def find(self, module: ModuleType, name: str) -> Any:
         """Return the object that a server's new list of tools has under a name, if any.
 
-        The server may have announced a change of its list since. It is asked every few seconds at most.
+        The message that the list has changed may be on its way, or lost: the server is asked every few seconds at most.
         """
         with self._lock:
-            if name not in vars(module) and time.monotonic() - self._asked_at > _FRESH:
-                with suppress(AgentBoxError):
-                    self.exec_module(module)
-            return vars(module).get(name)
+            if name not in vars(module):
+                self._try_to_load(module)
+            return vars(module).get(name, self._former.get(name))
+
+    def _try_to_load(self, module: ModuleType) -> None:
+        if self._news.is_set() or time.monotonic() - self._asked_at > _FRESH:
+            with suppress(AgentBoxError):
+                self.exec_module(module)
+
+    def _note_change(self, module: ModuleType) -> None:
+        """Have the next look at the module load it. In any thread, so without the lock, which waits for a server."""
+        self._news.set()
+        self._remove_functions(module)
+
+    def _remove_functions(self, module: ModuleType) -> None:
+        for name in getattr(module, "__all__", ()):
+            if (function := vars(module).pop(name, None)) is not None:
+                self._former[name] = function
 
     def _load(self, module: ModuleType) -> None:
         content = runtime.link().get_module(self.server, within=_within())
@@ -233,13 +263,13 @@ class ToolsLoader:
         self._source = source
         filename = f"<agentbox {module.__name__.rpartition('.')[2]}>"
         linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
-        for name in [name for name in vars(module) if not name.startswith("__")]:
-            del vars(module)[name]
+        for name in [name for name in list(vars(module)) if not name.startswith("__")]:
+            vars(module).pop(name, None)
         functions = [entry["function"] for entry in tools if isinstance(entry, dict)]
         vars(module).update(
             __file__=filename,
             __all__=functions,
-            __dir__=lambda: list(functions),
+            __dir__=lambda: _names(module, self),
             __getattr__=lambda name: _late(module, self, name),
         )
         code = compile(source, filename, "exec", dont_inherit=True)
@@ -257,6 +287,15 @@ def install(servers: Servers) -> None:
     """Let Python find the servers' modules."""
     if not any(isinstance(finder, ToolsFinder) for finder in sys.meta_path):
         sys.meta_path.append(ToolsFinder(servers))
+
+
+def tools_of(module: ModuleType) -> Sequence[Any]:
+    """Return the tools of a server's module as JSON, asking its server if they have changed."""
+    loader = getattr(module.__spec__, "loader", None)
+    if isinstance(loader, ToolsLoader):
+        loader.update(module)
+    tools: Sequence[Any] = module.__tools__
+    return tools
 
 
 def hints_of(tool: dict[str, Any]) -> str:
@@ -296,6 +335,11 @@ def _meant(name: str, known: Iterable[str]) -> str:
 def _server_of(module: ModuleType) -> str:
     loader = getattr(module.__spec__, "loader", None)
     return one_line(loader.server) if isinstance(loader, ToolsLoader) else module.__name__
+
+
+def _names(module: ModuleType, loader: ToolsLoader) -> list[str]:
+    loader.update(module)
+    return list(module.__all__)
 
 
 def _late(module: ModuleType, loader: ToolsLoader, name: str) -> Any:

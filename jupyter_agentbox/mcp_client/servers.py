@@ -78,7 +78,7 @@ class McpServers:
     ) -> None:
         self._source = source
         self._limits = limits
-        self._on_change = on_change
+        self._on_change = [on_change]
         self._on_log = on_log
         self._clock = clock
         self._sign_ins = sign_ins
@@ -91,6 +91,10 @@ class McpServers:
         self._servers: dict[str, ManagedServer] = {}
         self._retiring: set[asyncio.Task[None]] = set()
         self._is_closed = False
+
+    def follow(self, on_change: Callable[[], None]) -> None:
+        """Also call this function when a server's status, its tools or the configuration changed."""
+        self._on_change.append(on_change)
 
     def servers(self) -> Sequence[ServerStatus]:
         """Return all configured servers, running or not, in configuration order."""
@@ -293,11 +297,12 @@ class McpServers:
         self._announce()
 
     def _announce(self) -> None:
-        try:
-            self._on_change()
-        except Exception:  # noqa: BLE001
-            # boundary: a listener's error must not affect a server's owner
-            _log.exception("announcing a change of the MCP servers failed")
+        for notify in self._on_change:
+            try:
+                notify()
+            except Exception:  # noqa: BLE001
+                # boundary: a listener's error must not affect a server's owner
+                _log.exception("announcing a change of the MCP servers failed")
 
     def _retire(self, server: ManagedServer) -> None:
         if server.is_active:

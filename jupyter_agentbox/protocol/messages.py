@@ -9,6 +9,7 @@ None of these messages contains a decision. ::
                    ◄──────────────────  Welcome
     ListServers    ──────────────────►  Reply | Failure
     GetModule      ──────────────────►  Reply | Failure
+                   ◄──────────────────  ToolsChanged to whoever got the module: its server has other tools now
     Call           ──────────────────►
                    ◄──────────────────  Waiting      only if a person is asked; the card shows `request_id`
                    ◄──────────────────  Running
@@ -281,6 +282,14 @@ class Unfinished:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ToolsChanged:
+    """The MCP server has other tools than in the module that was last sent."""
+
+    type: ClassVar[str] = "tools_changed"
+    server: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Pong:
     """The ids in a `Ping` that this server does not know: it was restarted, or never received them."""
 
@@ -299,7 +308,7 @@ Question = ListServers | GetModule | ListPending | Call | StartTurn | AgentComma
 #: Messages to a kernel side about its turn, until it ends.
 TurnNews = TurnEvent | RunCode | GetVariables
 FromKernel = Hello | Question | CodeRan | Cancel | Ping
-FromServer = Welcome | Waiting | Running | Asked | TurnNews | Reply | Failure | Pong | Unfinished
+FromServer = Welcome | Waiting | Running | Asked | TurnNews | Reply | Failure | Pong | Unfinished | ToolsChanged
 Message = FromKernel | FromServer
 
 _FROM_KERNEL: Final = {
@@ -313,7 +322,7 @@ _FROM_SERVER: Final = {
     cls.type: cls
     for cls in (
         *(Welcome, Waiting, Running, Asked, Reply, Failure),
-        *(TurnEvent, RunCode, GetVariables, Pong, Unfinished),
+        *(TurnEvent, RunCode, GetVariables, Pong, Unfinished, ToolsChanged),
     )
 }
 

@@ -16,7 +16,7 @@ from jupyter_agentbox.exceptions import NoServerError, UnknownServerError
 from jupyter_agentbox.kernel import runtime
 from jupyter_agentbox.kernel.link import Link
 from jupyter_agentbox.kernel.modules import Servers, ToolsFinder, describe
-from jupyter_agentbox.protocol.messages import GetModule, ListServers, Reply
+from jupyter_agentbox.protocol.messages import GetModule, ListServers, Reply, ToolsChanged, to_json
 
 from .conftest import HASTY
 from .fakes import ServerEnd
@@ -78,6 +78,43 @@ def test_a_list_that_cannot_be_asked_for_leaves_the_tools_as_they_were(
     with pytest.raises(AttributeError, match="`list_orders`, `wait`"):
         _ = shop.refund
     assert dir(shop) == ["list_orders", "wait"]
+
+
+def test_what_the_server_says_has_changed_is_there_at_once_whatever_is_looked_at(
+    tools: Any, server: ServerEnd, link: Link
+) -> None:
+    shop, changed = tools.my_shop, to_json(ToolsChanged(server="my-shop"))
+    same, server.servers["my-shop"] = shop.wait, [ToolDescription(name="refund"), ToolDescription(name="wait")]
+
+    link.receive(changed)
+    assert shop.wait is not same, "it may take other arguments"
+    server.servers["my-shop"] = [ToolDescription(name="refund")]
+    link.receive(changed)
+    assert dir(shop) == ["refund"]
+    server.servers["my-shop"] = [ToolDescription(name="returns")]
+    link.receive(changed)
+    assert "returns(...)" in repr(shop)
+    asked = len(server.received)
+    assert shop.returns.__name__ == "returns"
+    assert len(server.received) == asked, "nothing has changed since"
+
+
+def test_a_changed_list_that_cannot_be_had_leaves_the_tools_for_some_seconds(
+    tools: Any, server: ServerEnd, link: Link, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop = tools.my_shop
+    link.receive(to_json(ToolsChanged(server="my-shop")))
+    server.servers["my-shop"] = [ToolDescription(name="refund")]
+    link.patience, server.here = HASTY, False
+    assert dir(shop) == ["list_orders", "wait"]
+    asked = len(server.received)
+    assert shop.wait.__name__ == "wait"
+    assert len(server.received) == asked, "not at every look"
+
+    server.here = True
+    later = time.monotonic() + 60
+    monkeypatch.setattr("jupyter_agentbox.kernel.modules.time.monotonic", lambda: later)
+    assert dir(shop) == ["refund"]
 
 
 def test_missing_tool_names_those_that_exist(tools: Any) -> None:

@@ -29,6 +29,7 @@ from jupyter_agentbox.protocol.messages import (
     RunCode,
     Running,
     StartTurn,
+    ToolsChanged,
     TurnEvent,
     Unfinished,
     Waiting,
@@ -69,6 +70,7 @@ SERVER: list[FromServer] = [
     Failure(id="1", code="rejected", message="no", request_id="r", details={"reason": "no"}),
     Unfinished(ids=["1"]),
     Pong(unknown=["1"]),
+    ToolsChanged(server="shop"),
 ]
 
 

@@ -54,11 +54,16 @@ SMALL: Final = 65_536
 _TELL_AGAIN: Final = 5.0
 #: How many ids of answered messages are remembered. A kernel repeats a message for seconds at most.
 MOST_ANSWERED: Final = 10_000
+#: How many of a kernel's modules are told of changes. A kernel has one side, and a module for each MCP server.
+MOST_MODULES: Final = 1_000
 
 
 @dataclass(slots=True)
 class _Connection:
-    """An attached kernel: its channel, the tasks answering its messages, and recently answered ids."""
+    """An attached kernel: its channel, the tasks answering its messages, recently answered ids, and what it was sent.
+
+    `modules` has the comm id and the MCP server of each module.
+    """
 
     channel: KernelChannel
     tasks: dict[tuple[str, str], asyncio.Task[None]] = field(default_factory=dict)
@@ -68,6 +73,7 @@ class _Connection:
     weight: int = 0
     is_lost: bool = False
     telling: asyncio.Task[None] | None = None
+    modules: dict[tuple[str, str], None] = field(default_factory=dict)
 
     def begin(self, key: tuple[str, str], task: asyncio.Task[None], weight: int) -> None:
         """Register a message that is being answered."""
@@ -90,8 +96,12 @@ class _Connection:
     def remember(self, key: tuple[str, str]) -> None:
         """Remember an answered message: the kernel may have repeated it meanwhile."""
         self.answered[key] = None
-        if len(self.answered) > MOST_ANSWERED:
-            del self.answered[next(iter(self.answered))]
+        _keep_latest(self.answered, MOST_ANSWERED)
+
+    def has_module(self, comm_id: str, server: str) -> None:
+        """Remember that a kernel side has a server's module."""
+        self.modules[comm_id, server] = None
+        _keep_latest(self.modules, MOST_MODULES)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,6 +193,7 @@ class KernelConnectionManager:
         self._status_delay = status_delay
         self._limits = limits or MemoryLimits()
         self._connections: dict[str, _Connection] = {}
+        self._tools: dict[str, Sequence[ToolDescription]] = {}  # of the servers whose modules kernels have
 
     def kernel_started(self, kernel_id: str, channel: KernelChannel) -> None:
         """Attach a kernel that started."""
@@ -314,7 +325,7 @@ class KernelConnectionManager:
             case messages.Call():
                 return await self._run(connection, kernel_id, comm_id, message)
             case messages.GetModule(server=server):
-                content = await asyncio.to_thread(self._generate, server, await self._catalog.list_tools(server))
+                content = await self._module(connection, comm_id, server)
             case messages.ListServers():
                 content = self._servers()
             case messages.ListPending():
@@ -326,6 +337,32 @@ class KernelConnectionManager:
                 cell = await self._turn_cell(connection, kernel_id, comm_id, None)
                 content = await self._agents_here().command(cell, message)
         return messages.Reply(id=message.id, content=content)
+
+    async def _module(self, connection: _Connection, comm_id: str, server: str) -> JsonObject:
+        tools = await self._catalog.list_tools(server)
+        self._note_tools(server, tools)
+        connection.has_module(comm_id, server)
+        return await asyncio.to_thread(self._generate, server, tools)
+
+    def servers_changed(self) -> None:
+        """Tell kernels of MCP servers whose tools are no longer those in their modules."""
+        for server in list(self._tools):
+            try:
+                tools = self._catalog.known_tools(server)
+            except UnknownServerError:
+                continue
+            if tools is not None:
+                self._note_tools(server, tools)
+
+    def _note_tools(self, server: str, tools: Sequence[ToolDescription]) -> None:
+        before = self._tools.get(server)
+        self._tools[server] = tools
+        if before is None or before == tools:
+            return
+        for connection in self._connections.values():
+            for comm_id, known in connection.modules:
+                if known == server:
+                    self._send(connection, comm_id, messages.ToolsChanged(server=server))
 
     async def _run(
         self, connection: _Connection, kernel_id: str, comm_id: str, message: messages.Call
@@ -421,6 +458,11 @@ class KernelConnectionManager:
 
     def _send(self, connection: _Connection, comm_id: str, message: messages.FromServer) -> None:
         connection.channel.send(comm_id, messages.to_json(message))
+
+
+def _keep_latest(found: dict[tuple[str, str], None], most: int) -> None:
+    if len(found) > most:
+        del found[next(iter(found))]
 
 
 def _is_over(weight: int, limit: int | None) -> bool:

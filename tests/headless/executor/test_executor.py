@@ -5,6 +5,7 @@ import base64
 import getpass
 import json
 import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -35,6 +36,7 @@ from tests.processes_alive import children, survivors
 
 Make = Callable[..., CodeExecutor]
 TIMEOUT = 60
+ROOT = Path(__file__).parents[3]
 FOREVER = "import time\nprint('begun')\nwhile True:\n    time.sleep(0.01)"
 ASKS = """
 import threading
@@ -614,3 +616,20 @@ async def test_servers_gives_a_catalog_of_servers_and_tools(make_executor: Make)
         assert catalog.problems() == ()
         assert "add" in {tool.name for tool in await catalog.list_tools("mini")}
         assert (await catalog.restart("mini")).state.value == "running"
+
+
+async def test_a_tool_that_a_server_adds_while_the_kernel_runs_is_there(make_executor: Make, places: Path) -> None:
+    raw = {"command": sys.executable, "args": [str(ROOT / "tests" / "mcp_client" / "servers" / "raw.py")]}
+    (places / "config" / "mcp.json").write_text(json.dumps({"mcpServers": {"raw": raw}}))
+    grow = "from jupyter_agentbox import tools\nbefore = dir(tools.raw)\ntools.raw.more_tools()"
+    look = """
+import time
+while 'added' not in dir(tools.raw):
+    time.sleep(0.02)
+print('added' in before, callable(tools.raw.added))"""
+    async with make_executor() as executor:
+        await run(executor, grow)
+        [result] = await run(executor, look)
+
+    assert isinstance(result, CodeExecutionResult)
+    assert result.text == "False True"

@@ -23,6 +23,7 @@ from jupyter_agentbox.protocol.messages import (
     ListPending,
     ListServers,
     Ping,
+    ToolsChanged,
     Welcome,
     to_json,
 )
@@ -400,3 +401,27 @@ async def test_a_kernel_behind_a_line_that_loses_messages_is_told_what_is_unfini
     kernel.channel.sent.clear()
     await kernel.links.aclose()
     assert kernel.channel.sent == []
+
+
+async def test_who_has_a_module_is_told_when_its_server_has_other_tools(kernel: Kernel) -> None:
+    kernel.say(GetModule(id="1", server="shop"))
+    await kernel.answer("reply", "1")
+    kernel.links.servers_changed()  # it was started, for one
+    other = FakeKernelChannel()
+    kernel.links.kernel_started("k2", other)
+    kernel.services.tools.tools["shop.refund"] = delete_order
+    kernel.links.servers_changed()
+    kernel.links.servers_changed()
+
+    told = [message for _, message in kernel.channel.sent if message["type"] == "tools_changed"]
+    assert told == [to_json(ToolsChanged(server="shop"))]
+    assert other.sent == []
+
+
+async def test_of_a_server_that_is_no_longer_configured_nothing_is_said(kernel: Kernel) -> None:
+    kernel.say(GetModule(id="1", server="shop"))
+    await kernel.answer("reply", "1")
+    kernel.services.tools.tools.clear()
+    kernel.links.servers_changed()
+
+    assert [message["type"] for _, message in kernel.channel.sent] == ["reply"]
