@@ -150,14 +150,17 @@ function describeEnd(outcome: IOutcome, trans: TranslationBundle): string {
     : trans.__('Cancelled while it ran.');
 }
 
-/** Code may have waited, for decisions about what it calls: then it was not at work all the time. */
+/** Code may have waited, for decisions about what it calls, and a call for approval at the Hub: not all of it was work. */
 function describeSpan(
-  { call }: IApproval,
+  { call, outcome }: IApproval,
   span: string,
   trans: TranslationBundle
 ): string {
-  return call.server === 'notebook' && call.tool === 'run_code'
-    ? trans.__('Done %1 after it started.', span)
+  if (call.server === 'notebook' && call.tool === 'run_code') {
+    return trans.__('Done %1 after it started.', span);
+  }
+  return outcome?.review && outcome.review.approved_by.length > 0
+    ? trans.__('Done in %1, with the wait for approval at the Hub.', span)
     : trans.__('Done in %1.', span);
 }
 

@@ -186,3 +186,13 @@ test('an answer that reached the server is not said to have been lost', () => {
     'did not reply (offline)'
   );
 });
+
+test('a time in which people at the Hub were asked is not called the work of a tool', () => {
+  const both = { status: 'approved', approved_by: ['bob', 'cleo'] } as const;
+  expect(
+    reviewed('succeeded', { ...both, approved_by: [...both.approved_by] })
+  ).toContain('Done in 2.5 s, with the wait for approval at the Hub.');
+  expect(
+    reviewed('succeeded', { status: 'approved', approved_by: [] })
+  ).toMatch(/Done in 2\.5 s\.$/);
+});
