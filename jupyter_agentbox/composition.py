@@ -16,7 +16,7 @@ from jupyter_agentbox.core.audit_trail import AuditSettings
 from jupyter_agentbox.core.calls import JsonObject, JsonValue, canonical_json
 from jupyter_agentbox.core.changes import Facts
 from jupyter_agentbox.core.policy import Layer, Policy
-from jupyter_agentbox.core.ports import Announcer, RuleSource, ToolCaller, ToolCatalog
+from jupyter_agentbox.core.ports import Announcer, Clock, RuleSource, ToolCaller, ToolCatalog
 from jupyter_agentbox.core.redaction import SECRET_NAMES, Redaction
 from jupyter_agentbox.core.reviewers import DecideWith
 from jupyter_agentbox.core.site_policy import Feature, SitePolicy
@@ -245,24 +245,19 @@ def build(
         redaction=redaction,
         tenant=settings.tenant,
     )
-    rules = rules or rule_files(user=None)
-    audit = replace(settings.audit, spool=settings.audit.spool or str(audit_spool_path()))
-    make = partial(made_trail, clock=clock, ids=RandomIds(), redaction=redaction, environment=os.environ)
-    trail = SiteTrail(audit, site=lambda: rules.load().site, make=make)
+    rule_source = rules or rule_files(user=None)
+
+    def site() -> SitePolicy:
+        return rule_source.load().site
+
+    trail = _trail(settings, site, clock, redaction)
     kept = RecordedStore(store, trail.current, trail.for_running)
-    files = ConfigurationFiles(settings.mcp_config_path, os.environ)
     project = _project(settings)
     sign_ins = (
         None if settings.sign_ins is None else LocalSignInStore(settings.sign_ins, place=settings.sign_in_storage)
     )
     tools = McpServers(
-        source=SiteServers(
-            files if project is None else LayeredConfiguration(files, project),
-            policy=lambda: rules.load().site,
-            paths=[path.with_name(SITE_SERVERS) for path, _ in site_rules_paths()],
-            why_unprotected=why_unprotected,
-            environment=os.environ,
-        ),
+        source=_configuration(settings, project, site),
         limits=settings.limits,
         on_change=lambda: _all(announcer.servers_changed, changes.notice),
         on_log=on_log,
@@ -280,12 +275,10 @@ def build(
         announce=announcer.grants_changed,
         decide_with=settings.decide_with,
     )
-    policies = PolicyManager(policy=policy, source=rules, grants=grants, person_of=person_of)
+    policies = PolicyManager(policy=policy, source=rule_source, grants=grants, person_of=person_of)
     changes = ChangeRecorder(store=kept, clock=clock, ids=RandomIds(), look=lambda: _facts(policies, tools))
     policies.on_change = changes.notice
-    timeout = timedelta(seconds=settings.approval_timeout) if settings.approval_timeout is not None else None
-    longest = timedelta(seconds=settings.longest_wait) if settings.longest_wait is not None else None
-    waiting_times = WaitingTimes(timeout=timeout, longest=longest, bounds_all=settings.bounds_all)
+    waiting_times = _waiting_times(settings)
     approvals = ApprovalManager(
         store=kept,
         announcer=announcer,
@@ -311,7 +304,7 @@ def build(
         announcer=announcer,
         clock=clock,
         ids=RandomIds(),
-        timeout=timeout,
+        timeout=waiting_times.timeout,
         checker=checker,
         redaction=redaction,
         decide_with=settings.decide_with,
@@ -319,7 +312,7 @@ def build(
     )
     modes = modes or ThreadModes()
     hub_approvals = HubApprovals(
-        source=lambda: rules.load().site.hub_policy,
+        source=lambda: site().hub_policy,
         token=hub_token,
         limits=settings.limits,
         command_or_address_of=tools.command_or_address_of,
@@ -352,7 +345,7 @@ def build(
         modes=modes,
         registrations=RegistrationManager(
             calls=calls,
-            registry=_registry(settings, tools, policy=lambda: rules.load().site),
+            registry=_registry(settings, tools, policy=site),
             project=project,
             list_tools=tools.list_tools,
             changing=changes.recorded_elsewhere,
@@ -392,6 +385,35 @@ def _facts(policies: PolicyManager, tools: McpServers) -> Facts:
         if says_something
         else "",
         servers={status.name: tools.trust_key(status.name) for status in tools.servers()},
+    )
+
+
+def _trail(settings: Settings, site: Callable[[], SitePolicy], clock: Clock, redaction: Redaction) -> SiteTrail:
+    audit = replace(settings.audit, spool=settings.audit.spool or str(audit_spool_path()))
+    make = partial(made_trail, clock=clock, ids=RandomIds(), redaction=redaction, environment=os.environ)
+    return SiteTrail(audit, site=site, make=make)
+
+
+def _configuration(settings: Settings, project: ProjectServers | None, site: Callable[[], SitePolicy]) -> SiteServers:
+    """Return the MCP servers of the user, of the project and of the site."""
+    files = ConfigurationFiles(settings.mcp_config_path, os.environ)
+    return SiteServers(
+        files if project is None else LayeredConfiguration(files, project),
+        policy=site,
+        paths=[path.with_name(SITE_SERVERS) for path, _ in site_rules_paths()],
+        why_unprotected=why_unprotected,
+        environment=os.environ,
+    )
+
+
+def _waiting_times(settings: Settings) -> WaitingTimes:
+    def duration(seconds: float | None) -> timedelta | None:
+        return None if seconds is None else timedelta(seconds=seconds)
+
+    return WaitingTimes(
+        timeout=duration(settings.approval_timeout),
+        longest=duration(settings.longest_wait),
+        bounds_all=settings.bounds_all,
     )
 
 

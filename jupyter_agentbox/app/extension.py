@@ -107,10 +107,25 @@ class AgentBoxApp(ServerTraits, McpTraits, AgentTraits, ExtensionApp):
         harden_contents_manager(server.contents_manager, directories)
         serve_no_links(server.web_app, directories)
         settings = self._settings_of_traits(directories)
-        policy = Policy(model_may_allow=tuple(self.agent_model_may_allow))
+        notebooks = SessionNotebooks(server.session_manager)
+        self._build_box(settings, announcer)
+        self._link_kernels(settings, notebooks)
+        kernel_exits = KernelExitManager(
+            notebooks=notebooks, announce=announcer.kernel_ended, clock=SystemClock(), ids=RandomIds()
+        )
+        self._kernel_exits = KernelExits(kernels=server.kernel_manager, events=events, listener=kernel_exits)
+        self._renames = Renames(events, self._agents.follow_rename)
+        self._protect_pages()
+        self.settings[DECIDERS_KEY] = Deciders(self.deciders)
+        self.settings[SETTINGS_KEY] = self._services(kernel_exits)
+
+    def _build_box(self, settings: Settings, announcer: EventAnnouncer) -> None:
+        """Build what decides and runs calls, the agents, and the links to the Hub."""
+        server = self._server()
         self._metrics = ServerMetrics(announcer)
         requests = TurnRequests(self._metrics)
         rules = rule_files(user=Path(self.rules_path))
+        policy = Policy(model_may_allow=tuple(self.agent_model_may_allow))
         self._box: AgentBox = build(settings, announcer=requests, policy=policy, rules=rules, person_of=self._owner)
         self._agents = NotebookAgents(
             server=server,
@@ -126,7 +141,10 @@ class AgentBoxApp(ServerTraits, McpTraits, AgentTraits, ExtensionApp):
         token_of_server = lambda: "" if hub_auth is None else hub_auth.api_token  # noqa: E731
         self._hub_policy = HubPolicyLink(rules, token=token_of_server)
         self._hub_requests = HubRequestManager(self.hub_service_url, token=token_of_server)
-        notebooks = SessionNotebooks(server.session_manager)
+
+    def _link_kernels(self, settings: Settings, notebooks: SessionNotebooks) -> None:
+        """Answer the kernels that the server starts, and keep credentials from them."""
+        server = self._server()
         self._askers = KernelAskers(lambda kernel_id: kernel_id in cast(Any, server.kernel_manager))
         self._links = KernelConnectionManager(
             calls=self._box.calls,
@@ -147,15 +165,14 @@ class AgentBoxApp(ServerTraits, McpTraits, AgentTraits, ExtensionApp):
         keep_credentials_out(server.kernel_manager, partial(self._kernel_environment, settings))
         self._lifecycle = KernelLifecycle(
             kernels=server.kernel_manager,
-            events=events,
+            events=cast(EventLogger, server.event_logger),
             listener=self._links,
             load_kernel_side=self.load_kernel_side,
         )
-        kernel_exits = KernelExitManager(
-            notebooks=notebooks, announce=announcer.kernel_ended, clock=SystemClock(), ids=RandomIds()
-        )
-        self._kernel_exits = KernelExits(kernels=server.kernel_manager, events=events, listener=kernel_exits)
-        self._renames = Renames(events, self._agents.follow_rename)
+
+    def _protect_pages(self) -> None:
+        """Give pages their Content-Security-Policy."""
+        server = self._server()
         sandboxed = SandboxedKernels(
             cast(Any, server.kernel_spec_manager), server.kernel_manager, with_remote=not self.trust_remote_outputs
         )
@@ -168,29 +185,32 @@ class AgentBoxApp(ServerTraits, McpTraits, AgentTraits, ExtensionApp):
         )
         protect_pages(server.web_app, self._pages)
         self._pages.configure(self.settings)
-        self.settings[DECIDERS_KEY] = Deciders(self.deciders)
-        self.settings[SETTINGS_KEY] = Services(
-            approvals=self._box.approvals,
-            decisions=self._box.decisions,
-            running_calls=self._box.running_calls,
-            health=HealthManager(check_store=self._box.store.check_writable, catalog=self._box.tools),
-            cell_updates=self._box.cell_updates,
-            audit=self._box.audit,
-            changes=self._box.changes,
-            grants=self._box.grants,
-            questions=self._box.questions,
-            catalog=self._box.tools,
-            registrations=self._box.registrations,
-            manual_calls=self._box.manual_calls,
+
+    def _services(self, kernel_exits: KernelExitManager) -> Services:
+        """Return what the handlers call."""
+        box = self._box
+        return Services(
+            approvals=box.approvals,
+            decisions=box.decisions,
+            running_calls=box.running_calls,
+            health=HealthManager(check_store=box.store.check_writable, catalog=box.tools),
+            cell_updates=box.cell_updates,
+            audit=box.audit,
+            changes=box.changes,
+            grants=box.grants,
+            questions=box.questions,
+            catalog=box.tools,
+            registrations=box.registrations,
+            manual_calls=box.manual_calls,
             servers_file=ServersFile(
                 Path(self.mcp_config_path),
-                known=lambda: [status.name for status in self._box.tools.servers()],
+                known=lambda: [status.name for status in box.tools.servers()],
                 environment=os.environ,
             ),
-            seen_tools=self._box.seen_tools,
-            sign_ins=self._box.sign_ins,
-            policies=self._box.policies,
-            isolation=IsolationLookup(server.kernel_manager),
+            seen_tools=box.seen_tools,
+            sign_ins=box.sign_ins,
+            policies=box.policies,
+            isolation=IsolationLookup(self._server().kernel_manager),
             kernel_exits=kernel_exits,
             pages=self._pages,
             hub_requests=self._hub_requests,
