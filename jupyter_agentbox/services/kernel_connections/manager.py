@@ -103,6 +103,13 @@ class _Connection:
         self.modules[comm_id, server] = None
         _keep_latest(self.modules, MOST_MODULES)
 
+    def forget_modules(self, server: str) -> Sequence[str]:
+        """Return the comm ids of the kernel sides that have a server's module, each only once until it asks again."""
+        found = [comm_id for comm_id, known in self.modules if known == server]
+        for comm_id in found:
+            del self.modules[comm_id, server]
+        return found
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryLimits:
@@ -360,9 +367,8 @@ class KernelConnectionManager:
         if before is None or before == tools:
             return
         for connection in self._connections.values():
-            for comm_id, known in connection.modules:
-                if known == server:
-                    self._send(connection, comm_id, messages.ToolsChanged(server=server))
+            for comm_id in connection.forget_modules(server):
+                self._send(connection, comm_id, messages.ToolsChanged(server=server))
 
     async def _run(
         self, connection: _Connection, kernel_id: str, comm_id: str, message: messages.Call

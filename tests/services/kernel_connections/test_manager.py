@@ -413,9 +413,19 @@ async def test_who_has_a_module_is_told_when_its_server_has_other_tools(kernel: 
     kernel.links.servers_changed()
     kernel.links.servers_changed()
 
-    told = [message for _, message in kernel.channel.sent if message["type"] == "tools_changed"]
-    assert told == [to_json(ToolsChanged(server="shop"))]
+    def told() -> list[JsonObject]:
+        return [message for _, message in kernel.channel.sent if message["type"] == "tools_changed"]
+
+    assert told() == [to_json(ToolsChanged(server="shop"))]
     assert other.sent == []
+    del kernel.services.tools.tools["shop.refund"]
+    kernel.links.servers_changed()
+    assert len(told()) == 1, "it knows that its module is old, until it asks for a new one"
+    kernel.say(GetModule(id="2", server="shop"))
+    await kernel.answer("reply", "2")
+    kernel.services.tools.tools["shop.refund"] = delete_order
+    kernel.links.servers_changed()
+    assert len(told()) == 2
 
 
 async def test_of_a_server_that_is_no_longer_configured_nothing_is_said(kernel: Kernel) -> None:
