@@ -633,3 +633,22 @@ print('added' in before, callable(tools.raw.added))"""
 
     assert isinstance(result, CodeExecutionResult)
     assert result.text == "False True"
+
+
+async def test_a_broken_configuration_is_the_same_text_in_the_magic_the_error_and_the_log(
+    make_executor: Make, places: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = places / "config" / "mcp.json"
+    path.write_text('{\n  "mcpServers": {\n    "shop": {"command": "x"}\n    "mail": {}\n  }\n}')
+    async with make_executor() as executor:
+        *_, listed = await run(executor, "%agentbox servers")
+        with pytest.raises(CodeExecutionError) as failed:
+            await run(executor, "from jupyter_agentbox import tools\ntools.shop")
+        [problem] = (await executor.servers()).problems()
+
+    said = str(problem)
+    assert said.startswith(f"{path}:4:5: ")
+    assert isinstance(listed, CodeExecutionResult)
+    assert said in (listed.text or "")
+    assert said in str(failed.value)
+    assert said in caplog.text
