@@ -81,7 +81,7 @@ def open_table(person: Person, path: str, count: int) -> Locator:
 def test_sixty_calls_of_a_loop_are_allowed_with_two_clicks_in_the_panel(
     person: Person, notebook: Callable[..., str], lab: Lab
 ) -> None:
-    path = notebook(LOOP.format(count=60))
+    path = notebook(f"{LOOP.format(count=60)}\n1 / 0")
     table = open_table(person, path, 60)
     expect(table.get_by_role("timer")).to_have_text(re.compile(r"^\d+:\d\d left$"))
     expect(table.locator(".jp-mod-unusual")).to_have_text(["2500"])
@@ -96,9 +96,11 @@ def test_sixty_calls_of_a_loop_are_allowed_with_two_clicks_in_the_panel(
     expect(rows_of(table).first).to_have_accessible_name(re.compile("Allowed by you"))
     person.page.mouse.move(1, 1)
     expect(person.panel).to_contain_text("No requests are waiting.")
-    # One output for all of them, which leaves the result in view; it and the file say what ran, call by call.
+    # One output for all of them, which leaves the result and the error in view; it and the file say what ran.
     outputs = person.cell(0).locator(".jp-OutputArea-output")
-    expect(outputs).to_have_text(["60 calls, 60 allowed", "60 60 ran"])
+    expect(outputs).to_have_text(["60 calls, 60 allowed", "60 60 ran", re.compile("ZeroDivisionError")])
+    expect(outputs.nth(2)).to_be_in_viewport()
+    expect(person.cell(0).get_by_text("Show more outputs")).to_have_count(0)
     outputs.nth(0).get_by_text("60 calls").click()
     lines = outputs.nth(0).get_by_role("listitem")
     expect(lines).to_have_count(60)
@@ -106,7 +108,7 @@ def test_sixty_calls_of_a_loop_are_allowed_with_two_clicks_in_the_panel(
     person.await_kernel()
     person.edit(0)
     person.save()
-    calls, _ = lab.read_notebook(path)["cells"][0]["outputs"]
+    calls, *_ = lab.read_notebook(path)["cells"][0]["outputs"]
     saved = calls["data"]["text/plain"].splitlines()
     assert len(saved) == 60
     assert saved[59].startswith("✓ shop.restock(product_id=4, quantity=25) — allowed by ")
