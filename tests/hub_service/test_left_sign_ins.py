@@ -54,6 +54,16 @@ async def look(service: Service) -> None:
     await service.box.left_sign_ins.remove()
 
 
+async def leave(
+    service: Service, remote: OAuthServer, directory: Path, days: list[float], policy: Any = WITHOUT
+) -> None:
+    """Sign Ada in, change the policy to one without that server, and let the grace run out."""
+    await Browser(service, "ada").sign_in(remote, "ada")
+    await set_policy(service, directory, policy)
+    await look(service)
+    days[0] += 8
+
+
 @pytest.mark.parametrize("change", ["no server", "no sign-in", "another address"])
 async def test_a_sign_in_to_a_server_that_is_gone_is_removed_and_revoked_after_the_grace(
     remote: OAuthServer, tmp_path: Path, days: list[float], change: str
@@ -110,10 +120,7 @@ async def test_a_server_that_is_written_back_in_the_last_moment_keeps_its_sign_i
     remote: OAuthServer, tmp_path: Path, days: list[float]
 ) -> None:
     async with running_service(tmp_path, policy_with(remote), **at(tmp_path)) as service:
-        await Browser(service, "ada").sign_in(remote, "ada")
-        await set_policy(service, tmp_path, WITHOUT)
-        await look(service)
-        days[0] += 8
+        await leave(service, remote, tmp_path, days)
         (tmp_path / "policy.json").write_text(json.dumps(policy_with(remote)))  # the service has not read it yet
         await look(service)
         assert (kept_in(tmp_path), revoked(remote)) == ([("ada", SERVER)], [])
@@ -219,10 +226,7 @@ async def test_a_provider_that_answers_later_is_asked_again_until_then_and_not_a
     remote: OAuthServer, tmp_path: Path, days: list[float]
 ) -> None:
     async with running_service(tmp_path, policy_with(remote), **at(tmp_path)) as service:
-        await Browser(service, "ada").sign_in(remote, "ada")
-        await set_policy(service, tmp_path, WITHOUT)
-        await look(service)
-        days[0] += 8
+        await leave(service, remote, tmp_path, days)
         remote.on_ask = lambda _: 1 / 0
         await look(service)
         remote.on_ask = lambda _: None
@@ -236,10 +240,7 @@ async def test_many_changes_of_the_policy_do_not_use_up_the_attempts(
     remote: OAuthServer, tmp_path: Path, days: list[float]
 ) -> None:
     async with running_service(tmp_path, policy_with(remote), **at(tmp_path)) as service:
-        await Browser(service, "ada").sign_in(remote, "ada")
-        await set_policy(service, tmp_path, WITHOUT)
-        await look(service)
-        days[0] += 8
+        await leave(service, remote, tmp_path, days)
         remote.on_ask = lambda _: 1 / 0
         for number in range(MOST_REVOCATIONS + 1):
             await set_policy(service, tmp_path, {**WITHOUT, "auditors": [f"group-{number}"]})
@@ -257,10 +258,7 @@ async def test_a_provider_that_refuses_to_revoke_a_sign_in_is_not_asked_again_an
     remote: OAuthServer, tmp_path: Path, days: list[float], caplog: pytest.LogCaptureFixture
 ) -> None:
     async with running_service(tmp_path, policy_with(remote), **at(tmp_path)) as service:
-        await Browser(service, "ada").sign_in(remote, "ada")
-        await set_policy(service, tmp_path, WITHOUT)
-        await look(service)
-        days[0] += 8
+        await leave(service, remote, tmp_path, days)
         remote.revocation_status = 404
         await look(service)
         assert (kept_in(tmp_path), len(revoked(remote))) == ([("ada", SERVER)], 1)
@@ -275,10 +273,7 @@ async def test_a_sign_in_made_while_an_earlier_one_is_being_revoked_stays(
     remote: OAuthServer, tmp_path: Path, days: list[float]
 ) -> None:
     async with running_service(tmp_path, policy_with(remote), **at(tmp_path)) as service:
-        await Browser(service, "ada").sign_in(remote, "ada")
-        await set_policy(service, tmp_path, policy_with(remote, url=f"{remote.url}?of=another"))
-        await look(service)
-        days[0] += 8
+        await leave(service, remote, tmp_path, days, policy_with(remote, url=f"{remote.url}?of=another"))
         remote.on_ask = lambda what: 1 / 0 if what == "/revoke" else None
         await look(service)
         assert (await Browser(service, "ada").sign_in(remote, "ada")).code == 200
@@ -292,10 +287,7 @@ async def test_a_sign_in_made_during_the_look_stays(
     remote: OAuthServer, tmp_path: Path, days: list[float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with running_service(tmp_path, policy_with(remote), **at(tmp_path)) as service:
-        await Browser(service, "ada").sign_in(remote, "ada")
-        await set_policy(service, tmp_path, policy_with(remote, url=f"{remote.url}?of=another"))
-        await look(service)
-        days[0] += 8
+        await leave(service, remote, tmp_path, days, policy_with(remote, url=f"{remote.url}?of=another"))
         change = service.box.sign_ins.table.change
         signed_in = asyncio.Event()
 
