@@ -44,7 +44,10 @@ TIMED_OUT: Final = 124
 #: Interrupted by Ctrl-C.
 INTERRUPTED: Final = 130
 
-_NOBODY: Final = "nobody could be asked: there is no terminal, and no rule covers this call; see --rules"
+_NOBODY: Final = (
+    "nobody could be asked: there is no terminal, and no rule covers this call; see --rules, or let it wait in"
+    " JupyterLab with --ask jupyterlab"
+)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -72,10 +75,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         if options.command == "mcp":
             return _serve_mcp(options, policy)
         cells = _read_cells(options.file)
-        executor = _make_executor(options, policy)
+        is_in_jupyterlab = options.ask == "jupyterlab" or options.server is not None
+        if is_in_jupyterlab:
+            _refuse_own_settings(options)
+        else:
+            executor = _make_executor(options, policy)
     except (OSError, ValueError) as error:
         return _fail(error)
-    return _execute(executor, cells, options.timeout)
+    return _execute_in_jupyterlab(options, cells) if is_in_jupyterlab else _execute(executor, cells, options.timeout)
 
 
 def entry() -> None:
@@ -136,6 +143,56 @@ def _execute(executor: CodeExecutor, cells: Iterable[str], timeout: float | None
         return _fail(error)
     except KeyboardInterrupt:
         return INTERRUPTED
+
+
+def _refuse_own_settings(options: argparse.Namespace) -> None:
+    """Raise `ValueError` for options that do not apply to a kernel of JupyterLab."""
+    names = ("rules", "mcp_config", "sandbox", "sandbox_config", "approve_shell_cmds")
+    given = [f"`--{name.replace('_', '-')}`" for name in names if getattr(options, name)]
+    if given:
+        raise ValueError(
+            f"{' and '.join(given)} cannot be used with a kernel of JupyterLab, which has its own rules, MCP servers"
+            " and kernels"
+        )
+
+
+def _execute_in_jupyterlab(options: argparse.Namespace, cells: Sequence[str]) -> int:
+    """Run cells where their calls wait for the user of a JupyterLab."""
+    from jupyter_agentbox import exec_in_jupyterlab  # noqa: PLC0415  # the others need no HTTP client
+
+    with _open_terminal() as terminal:
+        output = Output(sys.stdout, has_terminal=terminal is not None)
+        errors = Output(sys.stderr, has_terminal=terminal is not None)
+
+        def tell(line: str) -> None:
+            output.end_line()
+            errors.write(f"jupyter agentbox: {visible(line)}\n")
+
+        running = exec_in_jupyterlab.run_cells(
+            cells,
+            url=options.server,
+            token=options.token,
+            working_dir=options.working_dir or (Path.cwd() if options.server is None else None),
+            images_dir=options.images_dir or Path("images"),
+            timeout=options.timeout,
+            write=output.write,
+            tell=tell,
+        )
+        try:
+            end = asyncio.run(running)
+        except exec_in_jupyterlab.SessionError as error:
+            return _fail(error)
+        except KeyboardInterrupt:
+            return INTERRUPTED
+        finally:
+            output.end()
+        if end.error is not None:
+            errors.write(f"\n{end.error}\n")
+        if end.is_out_of_time:
+            return TIMED_OUT
+        if end.has_rejected:
+            return REFUSED
+        return OK if end.error is None else FAILED
 
 
 def _fail(error: Exception) -> int:
@@ -368,6 +425,14 @@ def _parser() -> argparse.ArgumentParser:
     execute = commands.add_parser("exec", help="run a script or a notebook, and ask for approval in this terminal")
     execute.add_argument("file", help="a script, a notebook, or `-` for standard input")
     _add_options(execute, images="./images")
+    execute.add_argument(
+        "--ask",
+        choices=["terminal", "jupyterlab"],
+        default="terminal",
+        help="who decides calls: whoever is at this terminal, or the user of a running JupyterLab, in a kernel of which"
+        " the code then runs (default: terminal)",
+    )
+    _add_server_options(execute)
     serve = commands.add_parser("mcp", help="run code for an MCP client, and ask for approval there or in JupyterLab")
     _add_options(serve, images="none; images are not kept")
     _add_mcp_options(serve)
@@ -407,15 +472,7 @@ def _add_mcp_options(parser: argparse.ArgumentParser) -> None:
         help="who decides calls: the client's user, the user of a running JupyterLab, nobody, "
         "or the first of these that is available (default: auto)",
     )
-    parser.add_argument(
-        "--server", metavar="URL", help="the Jupyter server on which the code runs and calls are decided"
-    )
-    parser.add_argument(
-        "--token",
-        default=os.environ.get("JUPYTER_TOKEN") or None,
-        help="the token of that server (default: the environment variable JUPYTER_TOKEN, which other "
-        "users cannot see, or the server's runtime file)",
-    )
+    _add_server_options(parser)
     parser.add_argument(
         "--approval-timeout", type=_seconds, help="how long a call waits for a decision, in seconds (default: for ever)"
     )
@@ -432,6 +489,18 @@ def _add_mcp_options(parser: argparse.ArgumentParser) -> None:
         choices=["DEBUG", "INFO", "WARNING", "ERROR"],
         default="WARNING",
         help="how much to log on standard error (default: WARNING)",
+    )
+
+
+def _add_server_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--server", metavar="URL", help="the Jupyter server on which the code runs and calls are decided"
+    )
+    parser.add_argument(
+        "--token",
+        default=os.environ.get("JUPYTER_TOKEN") or None,
+        help="the token of that server (default: the environment variable JUPYTER_TOKEN, which other "
+        "users cannot see, or the server's runtime file)",
     )
 
 

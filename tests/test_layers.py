@@ -60,7 +60,8 @@ HEIGHTS = {
     "doctor_checks": 3,
     "doctor": 9,
     "server_commands": 9,
-    "cli": 10,
+    "exec_in_jupyterlab": 10,
+    "cli": 11,
     "mcp_server": 9,
 }
 
@@ -157,6 +158,7 @@ LATE = {
     ("cli", "hub.app"): "an extra, which the other commands can do without",
     ("cli", "doctor"): "what it looks at, the other commands can do without",
     ("cli", "mcp_server.command"): "the MCP SDK takes a second, which the other commands should not pay",
+    ("cli", "exec_in_jupyterlab"): "code in a kernel of its own needs no HTTP client",
     ("cli", "termios"): "not on every platform",
     ("headless.mcp_sources", "codegen.packages"): "only where sources are written",
     ("headless.mcp_sources", "mcp_client.limits"): "the MCP SDK takes a second, which importing must not cost",

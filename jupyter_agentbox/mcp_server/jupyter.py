@@ -145,6 +145,18 @@ class JupyterSession:
             done = await run.execute()
         return Executed(text=done.text, error=WAS_RESET) if queued.is_lost else done
 
+    async def has_rejected(self) -> bool:
+        """Return whether a call of the kernel's code was rejected.
+
+        Raises
+        ------
+        SessionError
+        """
+        if self._client is None:
+            return False
+        query = {"status": "rejected", "kernel_id": self._client.kernel_id, "limit": "1"}
+        return bool((await self._ask("GET", "approvals", query=query))["approvals"])
+
     async def reset(self) -> None:
         """Start again with a fresh kernel."""
         await self._hang_up()
@@ -291,7 +303,7 @@ class _Run:
         watching.result()  # it ended because the time is over, or with an error
         if isinstance(ended, Executed):  # it ended while it was being interrupted
             return ended
-        return Executed(text="".join(self._chunks), error=self._budget.exceeded())
+        return Executed(text="".join(self._chunks), error=self._budget.exceeded(), is_out_of_time=True)
 
     async def _read(self) -> Executed:
         try:
@@ -299,6 +311,7 @@ class _Run:
                 if isinstance(item, ExecutionResult):
                     return Executed(text=item.text or "", bundles=item.mime_bundles)
                 self._chunks.append(item)
+                self._cell.write(item)
         except ExecutionError as error:
             bundles = error.result.mime_bundles if error.result is not None else ()
             return Executed(text="".join(self._chunks), bundles=bundles, error=str(error))

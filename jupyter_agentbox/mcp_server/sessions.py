@@ -29,11 +29,14 @@ class Executed:
         Its rich outputs, MIME type to data, up to its error if there was one.
     error : str or None
         Why it did not finish, with the kernel's traceback; ``None`` if it did.
+    is_out_of_time : bool
+        Whether that is because it took too long.
     """
 
     text: str = ""
     bundles: Sequence[Mapping[str, Any]] = ()
     error: str | None = None
+    is_out_of_time: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +55,8 @@ class CellRequest:
         Records what it is doing.
     report : callable
         Called with each line that a tool or an MCP server reports while it runs.
+    write : callable, optional
+        Gets its text in pieces, as it comes.
     """
 
     code: str
@@ -59,6 +64,7 @@ class CellRequest:
     consents: ConsentSource
     activity: Activity = field(repr=False)
     report: Callable[[str], None] = field(repr=False)
+    write: Callable[[str], None] = field(default=lambda _: None, repr=False)
 
 
 class CodeSession(Protocol):

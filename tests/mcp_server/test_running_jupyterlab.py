@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Iterator
+import sys
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -219,3 +220,74 @@ async def test_a_wrong_token_and_a_server_that_is_not_there_are_errors_and_nothi
     assert missing.is_error
     assert "no Jupyter server answers" in text_of(missing)
     assert not (places / "ran").exists()
+
+
+# -- `jupyter agentbox exec --ask jupyterlab`
+
+
+async def execute(environment: Mapping[str, str], code: str, *options: str) -> asyncio.subprocess.Process:
+    """Start the command without a terminal, with code on its standard input."""
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "jupyter_agentbox.cli", "exec", "-", *options),
+        **dict.fromkeys(("stdin", "stdout", "stderr"), asyncio.subprocess.PIPE),
+        env={**os.environ, **environment},
+        cwd=environment["JUPYTER_CONFIG_DIR"],
+        start_new_session=True,
+    )
+    assert process.stdin is not None
+    process.stdin.write(code.encode())
+    process.stdin.close()
+    return process
+
+
+@pytest.mark.parametrize(
+    ("decision", "code", "said"), [("allow_once", 0, "3\n"), ("reject_once", 3, "")], ids=["allowed", "rejected"]
+)
+async def test_code_without_a_terminal_waits_in_jupyterlab(
+    jupyterlab: Server, environment: dict[str, str], decision: str, code: int, said: str
+) -> None:
+    process = await execute(environment, f"import os\nprint(os.getcwd())\n{ADD}", "--ask", "jupyterlab")
+    approval = await jupyterlab.pending("add")
+    assert process.stderr is not None
+    assert await process.stderr.readline() == b"jupyter agentbox: waiting for a decision about mini.add in JupyterLab\n"
+    await jupyterlab.decide(approval, decision)
+    output, errors = await process.communicate()
+
+    assert process.returncode == code
+    assert output.decode() == f"{environment['JUPYTER_CONFIG_DIR']}\n{said}"
+    assert ("ToolCallRejectedError" in errors.decode()) == (decision == "reject_once")
+    async with asyncio.timeout(TIMEOUT):
+        while await kernels(jupyterlab):  # noqa: ASYNC110 - the server announces nothing
+            await asyncio.sleep(0.05)
+
+
+async def test_what_is_printed_comes_while_the_code_runs_in_jupyterlab_and_time_runs_out(
+    jupyterlab: Server, environment: dict[str, str]
+) -> None:
+    process = await execute(
+        environment, "print('begun', flush=True)\nwhile True: pass",
+        *("--server", jupyterlab.url, "--token", jupyterlab.token, "--timeout", "2"),
+    )  # fmt: skip
+    assert process.stdout is not None
+    assert await process.stdout.readline() == b"begun\n"
+    await process.communicate()
+
+    assert process.returncode == 124
+
+
+async def test_what_does_not_apply_there_or_is_not_there_is_said_and_nothing_runs(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
+    elsewhere = {**environment, "JUPYTER_RUNTIME_DIR": str(tmp_path / "runtime")}
+    ends = [
+        await execute(environment, "print(1)", "--ask", "jupyterlab", "--sandbox"),
+        await execute(elsewhere, "print(1)", "--ask", "jupyterlab"),
+        await execute(environment, "print(1)", "--server", "http://127.0.0.1:9/"),
+    ]
+    said = [(await process.communicate(), process.returncode) for process in ends]
+
+    assert [(output, code) for (output, _), code in said] == [(b"", 2)] * 3
+    texts = [errors.decode() for (_, errors), _ in said]
+    assert "`--sandbox` cannot be used with a kernel of JupyterLab" in texts[0]
+    assert "no JupyterLab of yours with agentbox is running" in texts[1]
+    assert "http://127.0.0.1:9/" in texts[2]
