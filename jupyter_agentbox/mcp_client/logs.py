@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import json
 import re
+from base64 import b64encode
 from collections import deque
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
+from urllib.parse import quote, quote_plus
 
 from jupyter_agentbox.core.terminal import without_controls
 from jupyter_agentbox.core.tools import LogMessage
 
 #: Secrets up to this length are not removed: that would make text unreadable and protect little.
 SHORTEST: Final = 4
+#: Secrets of this length and more are also removed where they are encoded.
+_SHORTEST_ENCODED: Final = 8
 #: Maximum number of values that are learned later.
 _MOST_LEARNED: Final = 100
 #: Maximum length of a line, in characters.
@@ -29,7 +33,8 @@ class Redactor:
     ----------
     secrets : iterable of str
         Values to replace. Each line of a value is also replaced on its own, because logs are read by line, and each
-        value also as JSON writes it, because logs contain JSON.
+        value also as JSON writes it, because logs contain JSON, and as it is in URLs and in base64, alone or within
+        other text: the header of a login with a password has both in one.
     """
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
@@ -48,7 +53,7 @@ class Redactor:
 
     def _compile(self) -> None:
         parts = {part.strip() for secret in (*self._secrets, *self._learned) for part in (secret, *secret.splitlines())}
-        written = {form for part in parts if len(part) > SHORTEST for form in (part, *_in_json(part))}
+        written = {form for part in parts if len(part) > SHORTEST for form in (part, *_in_json(part), *_encoded(part))}
         # longest first, so that a secret containing another one is replaced as a whole
         found = sorted(written, key=len, reverse=True)
         self._longest = len(found[0]) if found else 0
@@ -78,6 +83,20 @@ class Redactor:
 def _in_json(text: str) -> tuple[str, str]:
     """Return a text as it is written in JSON, with and without characters that are not ASCII."""
     return json.dumps(text, ensure_ascii=False)[1:-1], json.dumps(text)[1:-1]
+
+
+def _encoded(text: str) -> list[str]:
+    """Return a text as it is in URLs, and in base64 wherever it begins."""
+    if len(text) < _SHORTEST_ENCODED:
+        return []
+    data = text.encode(errors="replace")
+    forms = [quote(data, safe=""), quote(data), quote_plus(data)]
+    for before in range(3):
+        whole = b64encode(bytes(before) + data).decode()
+        # What the first and the last character stand for begins or ends outside of the text.
+        own = whole[-(-before * 8 // 6) : (before + len(data)) * 8 // 6]
+        forms += [own, own.replace("+", "-").replace("/", "_")]
+    return forms
 
 
 class LogRing:

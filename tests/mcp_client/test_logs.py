@@ -1,6 +1,9 @@
 from __future__ import annotations
 
 import json
+from base64 import b64encode, urlsafe_b64encode
+from collections.abc import Callable
+from urllib.parse import quote, quote_plus
 
 import pytest
 
@@ -24,6 +27,27 @@ def test_a_secret_is_replaced_as_json_writes_it_too(secret: str, ascii_only: boo
     redact = Redactor([secret])
     assert redact(secret) == "***"
     assert redact(json.dumps({"a": [secret], secret: 1}, ensure_ascii=ascii_only)) == '{"a": ["***"], "***": 1}'
+
+
+@pytest.mark.parametrize("encode", [b64encode, urlsafe_b64encode])
+@pytest.mark.parametrize("before", ["", "a", "ad", "ada", "ada:"])
+@pytest.mark.parametrize("after", ["", "\n", "@x"])
+def test_a_secret_is_replaced_in_base64_wherever_it_stands(
+    encode: Callable[[bytes], bytes], before: str, after: str
+) -> None:
+    secret = "p\xe4ss>>word??1"
+    said = Redactor([secret])(f"Authorization: Basic {encode((before + secret + after).encode()).decode()}")
+    start, found, end = said.removeprefix("Authorization: Basic ").partition("***")
+    assert found
+    assert len(start) <= len(encode(before.encode()))
+    assert len(end) <= 8, "a character or two of the last byte, what comes after it, and the padding"
+
+
+def test_a_secret_is_replaced_as_urls_have_it() -> None:
+    redact = Redactor(["p\xe4ss/word 1", "short 1"])
+    for written in (quote("p\xe4ss/word 1"), quote("p\xe4ss/word 1", safe=""), quote_plus("p\xe4ss/word 1")):
+        assert redact(f"GET /x?key={written}&a=1") == "GET /x?key=***&a=1"
+    assert redact(b64encode(b"short 1").decode()) == b64encode(b"short 1").decode(), "it would be too short"
 
 
 def test_a_text_that_is_cut_does_not_end_with_a_part_of_a_secret() -> None:
