@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import expect
 
-from .lab import Lab
+from .lab import STRANGE_NAME, Lab
 from .person import Person, decide, press
 
 PRICE = "from jupyter_agentbox import tools\ntools.shop.set_price(product_id=5, price=149.0).price"
@@ -63,7 +63,7 @@ def test_the_offer_to_update_the_code_is_there_after_a_reload(person: Person, no
     expect(person.cell(0).locator(".jp-Cell-inputArea .cm-content")).to_contain_text("price=14.9")
 
 
-def test_arguments_that_do_not_fit_are_refused_at_their_parameter_and_nothing_is_lost(
+def test_a_field_that_is_wrong_keeps_the_button_off_and_a_try_by_keyboard_leads_to_it(
     person: Person, notebook: Callable[..., str], lab: Lab
 ) -> None:
     path = notebook(PRICE)
@@ -71,21 +71,59 @@ def test_arguments_that_do_not_fit_are_refused_at_their_parameter_and_nothing_is
     person.run(0)
     card = person.card()
     decide(card, "Edit")
-    price = card.get_by_role("textbox", name="price")
-    expect(card.get_by_role("textbox", name="product_id")).to_be_focused()  # the form takes the focus when it opens
+    price, product = card.get_by_role("textbox", name="price"), card.get_by_role("textbox", name="product_id")
+    allow = card.get_by_role("button", name=ALLOW)
+    expect(product).to_be_focused()  # the form takes the focus when it opens
     price.fill("-3")
-    decide(card, ALLOW)
-    expect(card.get_by_role("alert").filter(has_text="`price`: -3")).to_be_visible()
-    expect(price).to_have_value("-3")
-    expect(price).to_have_attribute("aria-invalid", "true")
+    expect(card.get_by_text("Must be more than 0")).to_have_count(1)
+    expect(price).to_have_accessible_description("Must be more than 0")
+    expect(card.get_by_role("button", name="Cancel")).to_be_enabled()
+    expect(allow).to_be_disabled()
+    expect(allow).to_have_accessible_description("shop.set_price Correct the marked field first.")
+    product.focus()
+    person.keyboard.press("Control+Enter")
+    expect(price).to_be_focused()
+    person.keyboard.press("Tab")
+    expect(allow).to_be_focused()
+    person.keyboard.press("Enter")
+    expect(price).to_be_focused()
     assert lab.approvals(path)
     decide(card, "Cancel")
     expect(card.get_by_role("button", name="Edit")).to_be_focused()
     decide(card, "Edit")
     expect(price).to_have_value("-3")
     price.fill("15")
-    decide(card, ALLOW)
+    expect(card.get_by_text("Must be more than 0")).to_have_count(0)
+    expect(allow).to_be_enabled()
+    price.press("Control+Enter")
     expect(person.cell(0).locator(".jp-OutputArea-executeResult")).to_contain_text("15.0")
+
+
+def test_arguments_that_the_server_refuses_are_named_at_their_field_until_they_are_corrected(
+    person: Person, notebook: Callable[..., str], lab: Lab
+) -> None:
+    call = f"runtime.link().call({STRANGE_NAME!r}, '<b>delete</b>_all', {{'path': '/', 'code': 'OLD'}})"
+    path = notebook(f"from jupyter_agentbox.kernel import runtime\n{call}")
+    person.open(path)
+    person.run(0)
+    card = person.card()
+    decide(card, "Edit")
+    code = card.get_by_role("textbox", name="code")
+    code.fill("new")
+    decide(card, ALLOW)
+    refusal = card.get_by_text(re.compile("^`code`: .*new"))
+    expect(refusal).to_have_count(1)
+    expect(code).to_be_focused()
+    expect(code).to_have_accessible_description(re.compile("^`code`: .*new"))
+    expect(code).to_have_attribute("aria-invalid", "true")
+    expect(card.get_by_role("button", name=ALLOW)).to_be_disabled()
+    assert lab.approvals(path)
+    code.fill("NEW")
+    expect(refusal).to_have_count(0)
+    decide(card, ALLOW)
+    expect(card).to_contain_text("Allowed with edited arguments by you")
+    (approved,) = lab.approvals(path, "approved")
+    assert approved["decision"]["arguments"]["code"] == "NEW"
 
 
 def test_raw_json_edits_arguments_and_says_where_it_is_broken(person: Person, notebook: Callable[..., str]) -> None:

@@ -121,7 +121,10 @@ export function Deciding(props: IDecidingProps): JSX.Element {
     isFocused: !isKept,
     error: argumentError,
     onChange: (changed: IDraft) => {
-      props.sending.forget();
+      // As JSON, the same arguments would be refused again.
+      if (!(draft?.mode === 'form' && changed.mode === 'json')) {
+        props.sending.forget();
+      }
       setDraft(changed);
     },
     onAllow: (values: IJsonObject) => {

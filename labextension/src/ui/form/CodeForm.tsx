@@ -20,6 +20,9 @@ export function CodeForm(props: IEditFormProps): JSX.Element {
   const after = React.useRef<HTMLDivElement>(null);
   const original = String(approval.call.arguments[CODE]);
   const code = String(draft.values[CODE]);
+  const correct = (): void => {
+    root.current?.querySelector<HTMLElement>('.cm-content')?.focus();
+  };
   return (
     <div
       ref={root}
@@ -53,6 +56,7 @@ export function CodeForm(props: IEditFormProps): JSX.Element {
         {...props}
         errors={[props.error?.message]}
         values={draft.values}
+        correct={props.error ? correct : undefined}
       />
     </div>
   );

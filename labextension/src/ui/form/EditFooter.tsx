@@ -11,24 +11,30 @@ import { DecisionButton } from '../guarded/DecisionButton';
 
 export interface IEditFooterProps {
   approval: IApproval;
-  /** The problems; empty ones do not count. */
+  /** What is wrong and has no field of its own to be said at; empty texts do not count. */
   errors: readonly (string | null | undefined)[];
+  /** The number of fields that are marked as wrong. */
+  marked?: number;
   /** The values that would be sent; `null` if the form has no valid values. */
   values: IJsonObject | null;
   isBusy: boolean;
   describedBy: string;
   onAllow: (values: IJsonObject) => void;
   onCancel: () => void;
+  /** Goes to what is wrong, while something is. */
+  correct?: () => void;
   /** The changes. */
   children?: React.ReactNode;
 }
 
 export function EditFooter(props: IEditFooterProps): JSX.Element {
   const trans = useTrans();
-  const { values } = props;
+  const { values, marked = 0 } = props;
+  const errorsId = React.useId();
+  const whyId = React.useId();
   return (
     <>
-      <div role="alert">
+      <div id={errorsId} role="alert">
         {props.errors.filter(Boolean).map(error => (
           <p key={error} className="jp-AgentBox-error">
             {error}
@@ -44,8 +50,9 @@ export function EditFooter(props: IEditFooterProps): JSX.Element {
               : 'allow'
           }
           label={trans.__('Allow once with edits')}
-          describedBy={props.describedBy}
-          isBusy={props.isBusy || !values}
+          describedBy={`${props.describedBy} ${errorsId} ${whyId}`}
+          isBusy={props.isBusy}
+          correct={props.correct}
           onActivate={() => {
             if (values) {
               props.onAllow(values);
@@ -57,6 +64,15 @@ export function EditFooter(props: IEditFooterProps): JSX.Element {
           label={trans.__('Cancel')}
           onActivate={props.onCancel}
         />
+        <span id={whyId} className="jp-AgentBox-why" role="status">
+          {marked > 0
+            ? trans._n(
+                'Correct the marked field first.',
+                'Correct the %1 marked fields first.',
+                marked
+              )
+            : null}
+        </span>
       </div>
     </>
   );

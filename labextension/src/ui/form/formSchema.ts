@@ -120,6 +120,14 @@ export function withFields(
   return pick(values, name => hasMember(properties, name));
 }
 
+/** Whether a form has a field for an argument. */
+export function hasField(
+  { properties }: IJsonObject,
+  name: string | null
+): boolean {
+  return name !== null && hasMember(properties, name);
+}
+
 /** The values of a form's fields, together with the other arguments as they were. */
 export function withOthers(
   edited: IJsonObject,

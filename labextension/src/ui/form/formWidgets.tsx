@@ -1,6 +1,7 @@
 /**
  * The fields of a form. JupyterLab's own have no name for screen readers.
  */
+import { errorId } from '@rjsf/utils';
 import type { EnumOptionsType, FieldProps, WidgetProps } from '@rjsf/utils';
 import React from 'react';
 
@@ -8,12 +9,14 @@ import { label } from '../text/visibleText';
 
 /** What all fields have in common: the name, and whether there is a problem. */
 function attributes(props: WidgetProps): React.HTMLAttributes<HTMLElement> {
+  const isWrong = (props.rawErrors?.length ?? 0) > 0;
   return {
     id: props.id,
     className: 'jp-AgentBox-field jp-mod-code',
     'aria-label': props.label,
     'aria-required': props.required ?? false,
-    'aria-invalid': (props.rawErrors?.length ?? 0) > 0
+    'aria-invalid': isWrong,
+    'aria-describedby': isWrong ? errorId(props.id) : undefined
   };
 }
 

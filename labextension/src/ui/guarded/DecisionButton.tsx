@@ -21,6 +21,8 @@ export interface IDecisionButtonProps {
   /** The letter that presses the button while its card has the focus. */
   letter?: 'A' | 'E' | 'R';
   isBusy?: boolean;
+  /** Goes to what must be corrected first: with it, the button is off, and a press leads there. */
+  correct?: () => void;
   /** Whether the button takes the focus when it appears, because it replaces the one that was pressed. */
   isFocused?: boolean;
   onActivate: () => void;
@@ -37,7 +39,7 @@ export function DecisionButton(props: IDecisionButtonProps): JSX.Element {
   const { exposure, confirm, refuse } = React.useContext(CardGuard);
   const isExposed = exposure === 'exposed';
   const { isArmed, round, arm } = useArming(ref, isExposed);
-  const isReady = isArmed && isExposed && !props.isBusy;
+  const isReady = isArmed && isExposed && !props.isBusy && !props.correct;
   useFirstFocus(ref, props.isFocused ?? false);
 
   const press = (): void => {
@@ -52,6 +54,10 @@ export function DecisionButton(props: IDecisionButtonProps): JSX.Element {
   const onClick = (event: React.MouseEvent<HTMLButtonElement>): void => {
     const isByKey = event.detail === 0;
     if (!event.nativeEvent.isTrusted) {
+      return;
+    }
+    if (props.correct) {
+      props.correct();
       return;
     }
     if (isReady && !isByKey && watch.isNew(event.currentTarget)) {
