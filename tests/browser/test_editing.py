@@ -8,8 +8,9 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import expect
 
+from .accessibility import violations
 from .lab import STRANGE_NAME, Lab
-from .person import Person, decide, press
+from .person import SIZE, Person, decide, press
 
 PRICE = "from jupyter_agentbox import tools\ntools.shop.set_price(product_id=5, price=149.0).price"
 ORDER = """from jupyter_agentbox import tools
@@ -124,6 +125,47 @@ def test_arguments_that_the_server_refuses_are_named_at_their_field_until_they_a
     expect(card).to_contain_text("Allowed with edited arguments by you")
     (approved,) = lab.approvals(path, "approved")
     assert approved["decision"]["arguments"]["code"] == "NEW"
+
+
+LINES = ", ".join(f'{{"product_id": {id}, "quantity": {id}}}' for id in range(1, 15))
+LONG_ORDER = f"""from jupyter_agentbox import tools
+tools.shop.add_order(customer="Ada Nilsen", lines=[{LINES}]).customer"""
+
+
+def test_a_list_of_14_objects_is_edited_on_one_screen_in_a_row_each(
+    person: Person, notebook: Callable[..., str], lab: Lab
+) -> None:
+    path = notebook(LONG_ORDER)
+    person.open(path)
+    person.run(0)
+    card = person.card()
+    decide(card, "Edit")
+    lines = card.locator(".jp-AgentBox-form").get_by_role("group", name="lines", exact=True)
+    rows = lines.get_by_role("group", name="lines, ")
+    expect(rows).to_have_count(14)
+    boxes = [box for row in rows.all() if (box := row.bounding_box())]
+    assert max(box["height"] for box in boxes[1:]) <= 40
+    assert (whole := lines.bounding_box()) is not None
+    assert whole["height"] < SIZE["height"]
+    last = rows.nth(13)
+    last.get_by_role("textbox", name="quantity").fill("0")
+    expect(last.get_by_text("Must be 1 or more")).to_be_visible()
+    expect(card.get_by_role("button", name=ALLOW)).to_be_disabled()
+    last.get_by_role("textbox", name="quantity").fill("7")
+    last.get_by_role("button", name="Move lines, 14 up").click()
+    rows.nth(0).get_by_role("button", name="Remove lines, 1", exact=True).click()
+    expect(rows).to_have_count(13)
+    expect(lines).to_be_focused()
+    lines.get_by_role("button", name="Add to lines").click()
+    expect(card.get_by_text("Correct the marked field first.")).to_be_visible()
+    rows.nth(13).get_by_role("textbox", name="product_id").fill("3")
+    assert violations(person.page) == []
+    decide(card, ALLOW)
+    expect(card).to_contain_text("Allowed with edited arguments by you")
+    (approved,) = lab.approvals(path, "approved")
+    sent = approved["decision"]["arguments"]["lines"]
+    assert [line["product_id"] for line in sent] == [*range(2, 13), 14, 13, 3]
+    assert sent[11]["quantity"] == 7
 
 
 def test_raw_json_edits_arguments_and_says_where_it_is_broken(person: Person, notebook: Callable[..., str]) -> None:

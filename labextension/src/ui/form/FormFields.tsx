@@ -3,7 +3,7 @@
  */
 import { FormComponent } from '@jupyterlab/ui-components';
 import type { ReadonlyJSONObject } from '@lumino/coreutils';
-import type { ErrorSchema, RJSFSchema } from '@rjsf/utils';
+import type { ErrorSchema, RJSFSchema, UiSchema } from '@rjsf/utils';
 import React from 'react';
 
 import { useTrans, useTranslator } from '../context';
@@ -21,6 +21,7 @@ import {
   withOthers
 } from './formSchema';
 import { FORM_FIELDS, FORM_WIDGETS } from './formWidgets';
+import { withRows } from './Rows';
 import { inWords, validator } from './validation';
 
 export interface IFormFieldsProps {
@@ -44,7 +45,7 @@ export function FormFields(props: IFormFieldsProps): JSX.Element | null {
     [source, draft.start]
   );
   const ui = React.useMemo(
-    () => form && toUiSchema(form.schema, draft.start),
+    () => form && withRows(toUiSchema(form.schema, draft.start), form.schema),
     [form, draft.start]
   );
   if (!form || !ui) {
@@ -54,7 +55,7 @@ export function FormFields(props: IFormFieldsProps): JSX.Element | null {
     <>
       <FormComponent
         schema={form.schema as RJSFSchema}
-        uiSchema={ui}
+        uiSchema={ui as UiSchema<ReadonlyJSONObject>}
         idPrefix={`jp-AgentBox-${prefix}`}
         tagName="div"
         validator={validator}
