@@ -80,13 +80,29 @@ def test_card_under_the_cell_is_reached_by_tab(person: Person, notebook: Callabl
 
 COUNT = "count = globals().get('count', 0) + 1\n"
 
+#: Notes each cell of the notebook in front that becomes the active one.
+WATCH_ACTIVE_CELL = """() => {
+  const { content } = window.jupyterapp.shell.currentWidget;
+  window.activeCells = [content.activeCellIndex];
+  content.activeCellChanged.connect(() => window.activeCells.push(content.activeCellIndex));
+}"""
+
+
+def watch_active_cell(person: Person) -> Callable[[], list[int]]:
+    """Begin to note the active cell; the result tells the present one and all that came after it."""
+    person.page.evaluate(WATCH_ACTIVE_CELL)
+    return lambda: list(person.page.evaluate("window.activeCells"))
+
 
 def test_shift_enter_after_allow_runs_the_next_cell_by_mouse(person: Person, notebook: Callable[..., str]) -> None:
     person.open(notebook(COUNT + ASK, "f'runs: {count}'"))
     person.edit(0)
     person.keyboard.press("Shift+Enter")
+    active = watch_active_cell(person)
+    person.card().get_by_text("Details").click()
     decide(person.card(), "Allow once")
     expect(person.cell(1)).to_be_focused()
+    assert active() == [1]
     person.keyboard.press("Shift+Enter")
     expect(person.cell(1)).to_contain_text("'runs: 1'")
 
@@ -95,6 +111,7 @@ def test_shift_enter_after_allow_runs_the_next_cell_by_keys(person: Person, note
     person.open(notebook(COUNT + ASK, "f'runs: {count}'"))
     person.edit(0)
     person.keyboard.press("Shift+Enter")
+    active = watch_active_cell(person)
     allow = person.card().get_by_role("button", name="Allow once")
     expect(allow).to_be_enabled()
     expect(person.cell(1)).to_be_focused()
@@ -102,6 +119,7 @@ def test_shift_enter_after_allow_runs_the_next_cell_by_keys(person: Person, note
         person.keyboard.press("Shift+Tab")
     press(allow, "Enter")
     expect(person.cell(1)).to_be_focused()
+    assert active() == [1]
     person.keyboard.press("Shift+Enter")
     expect(person.cell(1)).to_contain_text("'runs: 1'")
 
@@ -110,11 +128,18 @@ def test_shift_enter_after_edit_runs_the_next_cell(person: Person, notebook: Cal
     person.open(notebook(COUNT + ASK, "f'runs: {count}'"))
     person.edit(0)
     person.keyboard.press("Shift+Enter")
+    active = watch_active_cell(person)
     decide(person.card(), "Edit")
-    person.card().get_by_role("textbox", name="limit").fill("2")
+    limit = person.card().get_by_role("textbox", name="limit")
+    limit.click()
+    expect(limit).to_be_focused()
+    person.keyboard.press("Control+a")
+    person.keyboard.type("2")
+    expect(limit).to_have_value("2")
     person.card().get_by_text("Details").click()
     decide(person.card(), "Allow once with edits")
     expect(person.cell(1)).to_be_focused()
+    assert active() == [1]
     person.keyboard.press("Shift+Enter")
     expect(person.cell(1)).to_contain_text("'runs: 1'")
 

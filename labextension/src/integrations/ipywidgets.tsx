@@ -14,6 +14,7 @@ import type { Root } from 'react-dom/client';
 import { RequestCard } from '../ui/card/RequestCard';
 import { CardProvider } from '../ui/context';
 import type { ICardContext } from '../ui/context';
+import { keepFromNotebook } from '../ui/guarded/keepFromNotebook';
 
 /** The module name in the Python class. */
 export const MODULE_NAME = 'jupyter-agentbox';
@@ -43,6 +44,7 @@ export function widgetExports(context: ICardContext): ExportMap {
     override render(): void {
       super.render();
       this.el.classList.add('jp-AgentBox-output');
+      keepFromNotebook(this.el);
       this._root = createRoot(this.el);
       this._update();
       this.listenTo(this.model, 'change:request_id', this._update);

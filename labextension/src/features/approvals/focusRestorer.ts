@@ -1,9 +1,8 @@
 /**
- * Restores a notebook's active cell and the focus after a person has answered at a card, or in the list of the panel.
+ * Restores a notebook's mode, its active cell and the focus after a person has answered at a card, or in the list of the panel.
  *
- * A click on a card, or a key that moves the focus to it, makes the cell above it the active one. Left like that, the
- * Shift+Enter that follows a decision would run the cell with the tool call again, and not the cell after it. Left in the
- * panel, it would run nothing.
+ * A card does not make its cell the active one (see `keepFromNotebook`), but it has the focus. Left there, or in the panel, the
+ * Shift+Enter that follows a decision would run nothing, and what is typed would go nowhere.
  */
 import type { Cell } from '@jupyterlab/cells';
 import type { ConsolePanel } from '@jupyterlab/console';
@@ -17,13 +16,13 @@ import type { IWidgetTracker } from '@jupyterlab/apputils';
 import { CARD_LEFT } from '../../ui/card/cardLeft';
 import { keepInView } from './keepInView';
 
-/** A card of a request, or of an output that was blocked. */
-const CARD_IN_OUTPUT = '.jp-AgentBox-output .jp-AgentBox-card';
+/** An output with the cards of requests, or of something that was blocked. */
+const OUTPUT = '.jp-AgentBox-output';
 
 const PANEL = '.jp-AgentBox-panel';
 
 /** Where a person answers. */
-const INSIDE = `${CARD_IN_OUTPUT}, ${PANEL}`;
+const INSIDE = `${OUTPUT}, ${PANEL}`;
 
 /** The list of pending requests in the panel. */
 const LIST = '.jp-AgentBox-pending';
@@ -118,11 +117,16 @@ export class FocusRestorer {
     if (!notebook || !active) {
       return;
     }
-    if (!node.closest(CARD_IN_OUTPUT)) {
+    if (!node.closest(OUTPUT)) {
       this._place = node.closest('.jp-Cell') ? null : this._place;
-    } else if (!this._place || !active.node.contains(node)) {
+    } else if (!wasInside || !this._isStill(notebook, active)) {
       this._place = { notebook, cell: active, mode: notebook.mode };
     }
+  }
+
+  /** Whether the known place is the one that the person left. */
+  private _isStill(notebook: Notebook, active: Cell): boolean {
+    return this._place?.notebook === notebook && this._place.cell === active;
   }
 
   /** Where the person is in the notebook that was used last. */
@@ -149,7 +153,7 @@ export class FocusRestorer {
     const notebook = this._notebooks?.currentWidget?.content;
     const cell = notebook?.activeCell;
     if (notebook && cell && target instanceof Element) {
-      if (notebook.node.contains(target) && !target.closest(CARD_IN_OUTPUT)) {
+      if (notebook.node.contains(target) && !target.closest(OUTPUT)) {
         this._last = { cell, mode: notebook.mode };
       }
     }

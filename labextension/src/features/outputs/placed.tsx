@@ -7,6 +7,7 @@ import { createRoot } from 'react-dom/client';
 
 import { fireCardLeft } from '../../ui/card/cardLeft';
 import { LanguageProvider } from '../../ui/context';
+import { keepFromNotebook } from '../../ui/guarded/keepFromNotebook';
 import type { ILanguage } from '../../ui/text/language';
 import { BlockedOutput } from './BlockedOutput';
 import type { IBlockedOutputProps } from './BlockedOutput';
@@ -27,6 +28,7 @@ export function placeCard(
   };
   const host = document.createElement('div');
   host.className = 'jp-AgentBox-output jp-AgentBox-placed';
+  keepFromNotebook(host);
   parent.prepend(host);
   const root = createRoot(host);
   let dialog: ReviewDialog | null = null;

@@ -7,6 +7,7 @@ import React from 'react';
 
 import { Forms, OpenForms } from './forms';
 import { RequestGroup } from './RequestGroup';
+import { keepFromNotebook } from '../guarded/keepFromNotebook';
 import { CardProvider } from '../context';
 import type { ICardContext } from '../context';
 import { CARD_MIME_TYPE } from '../../api/protocol';
@@ -25,6 +26,7 @@ export class CardRenderer extends ReactWidget implements IRenderMime.IRenderer {
     super();
     this.addClass('jp-AgentBox-output');
     this.node.addEventListener('beforeinput', keepLineBreak, true);
+    keepFromNotebook(this.node);
   }
 
   renderModel(model: IRenderMime.IMimeModel): Promise<void> {
