@@ -222,10 +222,12 @@ export interface IOrigins {
   isOpen(approval: IApproval): boolean;
   /** Whether there is a notebook or a console to go to: not for other programs, and for a console that was closed. */
   hasPlace(approval: IApproval): boolean;
-  /** Whether the cell, or the console, is on screen. */
-  isInView(approval: IApproval): boolean;
+  /** Whether the buttons of a request, or of a question about its call, are on screen under its cell or in its console. */
+  isInView(approval: IApproval, questionId?: string): boolean;
   /** The origin of the request, in words. */
   describe(approval: IApproval): string;
+  /** Emits when a notebook or a console on this page was closed. */
+  readonly closed: ISignal<IOrigins, void>;
   /** Emits when a notebook on this page has another kernel. */
   readonly kernelsChanged: ISignal<IOrigins, void>;
   /** The code cell that the request came from; `null` unless its notebook is open on this page with the same kernel. */

@@ -9,3 +9,5 @@ window.matchMedia ??= media =>
   }) as unknown as MediaQueryList;
 Element.prototype.scrollIntoView ??= () => undefined;
 window.requestIdleCallback ??= callback => window.setTimeout(callback);
+// The ids in tests need no escapes.
+globalThis.CSS ??= { escape: (text: string) => text } as typeof CSS;

@@ -118,6 +118,7 @@ export function source(answers: Partial<ApprovalSource> = {}): ApprovalSource {
 
 /** Cells that are all in view, of kernels that stay. */
 export const origins: IOrigins = {
+  closed: new Signal<IOrigins, void>({} as IOrigins),
   kernelsChanged: new Signal<IOrigins, void>({} as IOrigins),
   isOpen: () => false,
   hasPlace: ({ call }) => call.notebook_path !== null,

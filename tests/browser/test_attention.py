@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import expect
 
 from .lab import Lab
-from .person import Person, decide
+from .person import SIZE, Person, decide
 
 ASK = "from jupyter_agentbox import tools\ntools.shop.list_orders(limit=1)"
 COMMANDS = [
@@ -61,6 +61,27 @@ def test_request_in_view_needs_no_notification(person: Person, notebook: Callabl
     # The buttons come to life later than a notification would come.
     expect(person.card().get_by_role("button", name="Allow once")).to_be_enabled()
     expect(person.toasts).to_have_count(0)
+
+
+def test_notification_comes_while_only_the_head_of_a_card_is_in_view_and_again_when_its_notebook_is_closed(
+    person: Person, notebook: Callable[..., str]
+) -> None:
+    path = notebook(ASK)
+    person.open(path)
+    person.page.set_viewport_size({"width": 1280, "height": 330})
+    person.run(0)
+    toast = person.toasts.filter(has_text="shop.list_orders(limit=1) needs your approval")
+    expect(person.card()).to_be_in_viewport()
+    expect(person.card().get_by_role("button", name="Allow once")).not_to_be_in_viewport()
+    expect(toast).to_have_count(1)
+    person.page.set_viewport_size(SIZE)
+    expect(person.card().get_by_role("button", name="Allow once")).to_be_enabled()
+    expect(toast).to_have_count(0)
+    person.page.evaluate("window.jupyterapp.shell.currentWidget.dispose()")
+    toast.get_by_role("button", name="Show").click()  # it was not saved, so that only the panel has the card
+    decide(person.item("shop.list_orders"), "Allow once")
+    expect(toast).to_have_count(0)
+    expect(person.status).to_have_accessible_name("0 requests awaiting approval")
 
 
 def test_notification_of_a_request_out_of_view_shows_it(person: Person, notebook: Callable[..., str], lab: Lab) -> None:

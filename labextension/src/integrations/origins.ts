@@ -14,12 +14,13 @@ import type { IApproval } from '../api/protocol';
 import type { IOriginCell, IOrigins, Place } from '../internalTokens';
 import { OriginCell } from './originCell';
 import { withFocusToFollow } from '../ui/guarded/keyGuard';
+import { visibleHeight } from '../ui/guarded/visibleHeight';
 import { label, tail } from '../ui/text/visibleText';
 
-/** Where `Origins` looks; what an application does not have is `null`. */
 /** What JupyterLab calls the session of a console, in place of a notebook's path: there is no such file. */
 const CONSOLE = /(^|\/)console-\d+-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
+/** Where `Origins` looks; what an application does not have is `null`. */
 export interface IOriginsOptions {
   shell: JupyterFrontEnd.IShell;
   docManager: IDocumentManager | null;
@@ -31,16 +32,27 @@ export interface IOriginsOptions {
 /** See `IOrigins`. */
 export class Origins implements IOrigins {
   constructor(private readonly _options: IOriginsOptions) {
-    const { notebooks } = _options;
-    const follow = ({ sessionContext }: NotebookPanel): void => {
-      sessionContext.kernelChanged.connect(() => {
+    const { notebooks, consoles } = _options;
+    const follow = (panel: NotebookPanel): void => {
+      panel.sessionContext.kernelChanged.connect(() => {
         this._kernelsChanged.emit();
       });
+      this._awaitEnd(panel);
     };
     notebooks?.forEach(follow);
     notebooks?.widgetAdded.connect((_, panel) => {
       follow(panel);
     });
+    consoles?.forEach(panel => {
+      this._awaitEnd(panel);
+    });
+    consoles?.widgetAdded.connect((_, panel) => {
+      this._awaitEnd(panel);
+    });
+  }
+
+  get closed(): ISignal<IOrigins, void> {
+    return this._closed;
   }
 
   get kernelsChanged(): ISignal<IOrigins, void> {
@@ -56,21 +68,22 @@ export class Origins implements IOrigins {
     return this.isOpen(approval) || (path !== null && !CONSOLE.test(path));
   }
 
-  isInView(approval: IApproval): boolean {
+  isInView(approval: IApproval, questionId?: string): boolean {
     if (document.visibilityState !== 'visible') {
       return false;
     }
     const console = this._console(approval.call);
     if (console) {
-      return console.isVisible;
+      const card = cardIn(console.node, approval, questionId);
+      return console.isVisible && (card === null || isSeen(card));
     }
     const panel = this._notebook(approval.call);
     const cell = panel && this._cell(panel, approval);
     if (!panel?.isVisible || !cell) {
       return false;
     }
-    const node = cardIn(cell.node, approval) ?? cell.node;
-    return overlaps(node, panel.content.node);
+    const card = cardIn(cell.node, approval, questionId);
+    return card ? isSeen(card) : visibleHeight(cell.node) > 0;
   }
 
   describe(approval: IApproval): string {
@@ -227,6 +240,13 @@ export class Origins implements IOrigins {
     );
   }
 
+  private _awaitEnd(panel: NotebookPanel | ConsolePanel): void {
+    panel.disposed.connect(() => {
+      this._closed.emit();
+    });
+  }
+
+  private readonly _closed = new Signal<IOrigins, void>(this);
   private readonly _kernelsChanged = new Signal<IOrigins, void>(this);
 }
 
@@ -250,8 +270,15 @@ function cardIn(
   return node.querySelector<HTMLElement>(`.jp-AgentBox-card${mark}`);
 }
 
-function overlaps(node: HTMLElement, viewport: HTMLElement): boolean {
-  const a = node.getBoundingClientRect();
-  const b = viewport.getBoundingClientRect();
-  return a.height > 0 && a.bottom > b.top && a.top < b.bottom;
+/**
+ * Whether somebody who looks at a card could decide it: its buttons are in view, or they are in the middle of it, as in a long form.
+ * Of a card without buttons any part will do.
+ */
+function isSeen(card: HTMLElement): boolean {
+  const buttons = card.querySelector('.jp-AgentBox-buttons');
+  if (!buttons || card.contains(document.activeElement)) {
+    return visibleHeight(card) > 0;
+  }
+  const { height } = buttons.getBoundingClientRect();
+  return height > 0 && visibleHeight(buttons) > height - 1;
 }

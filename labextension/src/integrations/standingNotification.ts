@@ -8,6 +8,8 @@
 import { Notification } from '@jupyterlab/apputils';
 import type { IDisposable } from '@lumino/disposable';
 
+import { visibleHeight } from '../ui/guarded/visibleHeight';
+
 /** A card that its cell does not show within this many milliseconds counts as out of view. */
 export const RENDER_TIME = 400;
 
@@ -113,7 +115,10 @@ export class StandingNotification implements IDisposable {
     });
   }
 
-  /** Whether a card waits where the notification would appear, or where it was shown above other notifications. */
+  /**
+   * Whether a card waits where the notification would appear, or where it was shown above other notifications. A card whose
+   * buttons are out of view is none that it would keep from being decided.
+   */
   private _isInTheWay(): boolean {
     const { clientWidth, clientHeight } = document.documentElement;
     const toast = this._id === null ? null : document.getElementById(this._id);
@@ -122,6 +127,10 @@ export class StandingNotification implements IDisposable {
       this._height = Math.max(this._height, clientHeight - top);
     }
     return [...document.querySelectorAll(WAITING_CARDS)].some(card => {
+      const buttons = card.querySelector('.jp-AgentBox-buttons');
+      if (buttons && visibleHeight(buttons) === 0) {
+        return false;
+      }
       const { left, right, top, bottom } = card.getBoundingClientRect();
       return (
         right > clientWidth - CORNER.width &&

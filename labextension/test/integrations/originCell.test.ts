@@ -50,6 +50,7 @@ test('what is equal stays, and no character is cut in two', () => {
 class Notebook {
   readonly content;
   readonly context = { path: 'orders.ipynb', localPath: 'orders.ipynb' };
+  readonly disposed = new Signal<Notebook, void>(this);
   readonly sessionContext;
 
   constructor(kernel: string | null, ...ids: string[]) {
@@ -125,5 +126,18 @@ test('it is told when another kernel runs a notebook that was open, or was opene
   expect(count).toBe(1);
   widgetAdded.emit(second);
   second.sessionContext.kernelChanged.emit();
+  expect(count).toBe(2);
+});
+
+test('it is told when a notebook is closed that was open, or was opened later', () => {
+  const first = new Notebook('k1');
+  const second = new Notebook('k2');
+  const widgetAdded = new Signal<unknown, Notebook>({});
+  let count = 0;
+  pageWith(first, widgetAdded).closed.connect(() => count++);
+  first.disposed.emit();
+  expect(count).toBe(1);
+  widgetAdded.emit(second);
+  second.disposed.emit();
   expect(count).toBe(2);
 });

@@ -180,6 +180,7 @@ function context(
   return {
     model,
     origins: {
+      closed: origins.closed,
       kernelsChanged: origins.kernelsChanged,
       isOpen: () => false,
       hasPlace: () => false,

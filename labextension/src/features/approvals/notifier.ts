@@ -37,6 +37,7 @@ export class Notifier extends StandingNotifier {
     });
     this._options.model.arrived.connect(this._onArrived, this);
     this._options.model.settled.connect(this._onSettled, this);
+    this._options.origins.closed.connect(this._onClosed, this);
   }
 
   private _onArrived(_: unknown, arrived: readonly IApproval[]): void {
@@ -48,23 +49,43 @@ export class Notifier extends StandingNotifier {
   }
 
   private _add(arrived: readonly IApproval[]): void {
-    const outOfView = arrived
-      .filter(({ id }) => this._isPending(id))
-      .filter(approval => !this._isInView(approval));
-    for (const approval of outOfView) {
+    for (const approval of arrived.filter(({ id }) => this._isPending(id))) {
       this._waiting.set(approval.id, approval);
     }
-    this._show();
+    this.look();
   }
 
   /** What a person has seen, or the server has lost, needs no notification any more. */
   protected look(): void {
     for (const [id, approval] of this._waiting) {
-      if (!this._isPending(id) || this._isInView(approval)) {
+      if (!this._isPending(id)) {
         this._waiting.delete(id);
+      } else if (this._isInView(approval)) {
+        this._see(approval);
       }
     }
     this._show();
+  }
+
+  /** A person knows of a request, until the notebook in which they saw it is closed. */
+  private _see(approval: IApproval): void {
+    this._waiting.delete(approval.id);
+    if (this._options.origins.isOpen(approval)) {
+      this._seen.set(approval.id, approval);
+    }
+  }
+
+  /** What was closed may be opened again at once, as another kind of document. */
+  private _onClosed(): void {
+    window.setTimeout(() => {
+      for (const [id, approval] of this._seen) {
+        if (!this._options.origins.isOpen(approval)) {
+          this._seen.delete(id);
+          this._waiting.set(id, approval);
+        }
+      }
+      this.look();
+    }, RENDER_TIME);
   }
 
   private _isPending(id: string): boolean {
@@ -78,6 +99,7 @@ export class Notifier extends StandingNotifier {
   }
 
   private _onSettled(_: unknown, approval: IApproval): void {
+    this._seen.delete(approval.id);
     if (this._waiting.delete(approval.id)) {
       this._show();
     }
@@ -107,7 +129,9 @@ export class Notifier extends StandingNotifier {
 
   private _showAll(): void {
     const [first, ...others] = this._waiting.values();
-    this._waiting.clear();
+    [first, ...others].forEach(approval => {
+      this._see(approval);
+    });
     this._show();
     if (others.length > 0) {
       this._options.panel.open();
@@ -119,10 +143,15 @@ export class Notifier extends StandingNotifier {
   /** Go to a request's card under its cell; if that is not visible, to the card in the panel. */
   private async _reveal(only: IApproval): Promise<void> {
     const { origins, panel } = this._options;
-    if (!(await origins.reveal(only))) {
+    if (await origins.reveal(only)) {
+      this._see(only);
+    } else {
       panel.focusRequest(only.id);
     }
   }
+
+  /** Requests that a person has seen in a notebook, or a console, that is open. */
+  private readonly _seen = new Map<string, IApproval>();
 
   private readonly _waiting = new Map<string, IApproval>();
 }

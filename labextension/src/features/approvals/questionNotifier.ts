@@ -23,7 +23,7 @@ import { StandingNotifier } from '../../integrations/standingNotifier';
 export interface IQuestionNotifierOptions {
   questions: IQuestionsModel;
   model: IApprovalModel;
-  origins: Pick<IOrigins, 'describe' | 'isInView'>;
+  origins: Pick<IOrigins, 'closed' | 'describe' | 'isInView' | 'isOpen'>;
   panel: Pick<IApprovalPanel, 'isVisible' | 'open'>;
   desktop: Pick<DesktopNotifier, 'tell'>;
   /** Until the page has restored its notebooks, everything is out of view. */
@@ -37,6 +37,8 @@ interface IOpenQuestion {
   tracking: IDisposable;
   /** Whether the notification mentions it. */
   isTold: boolean;
+  /** Whether a person has seen it in a notebook, or a console, that is open. */
+  isSeen: boolean;
 }
 
 /** Keeps one notification for all questions that are out of view. */
@@ -50,6 +52,7 @@ export class QuestionNotifier extends StandingNotifier {
       }
     });
     _options.questions.changed.connect(this._follow, this);
+    _options.origins.closed.connect(this._onClosed, this);
     this._follow();
   }
 
@@ -73,7 +76,8 @@ export class QuestionNotifier extends StandingNotifier {
     for (const question of questions.questions) {
       if (!this._open.has(question.id)) {
         const tracking = model.track(question.request_id);
-        this._open.set(question.id, { question, tracking, isTold: false });
+        const unknown = { isTold: false, isSeen: false };
+        this._open.set(question.id, { question, tracking, ...unknown });
         void restored.then(() => {
           this._tellIn(question.id, RENDER_TIME);
         });
@@ -111,24 +115,41 @@ export class QuestionNotifier extends StandingNotifier {
         this._options.panel.open();
       }
     );
-    if (!this._isInView(one.question)) {
-      one.isTold = true;
-      this._show();
-    }
+    one.isTold = true;
+    this.look();
   }
 
   /** What a person has seen needs no notification any more. */
   protected look(): void {
+    const { origins, model } = this._options;
     for (const one of this._told()) {
+      const { approval } = model.get(one.question.request_id);
       one.isTold = !this._isInView(one.question);
+      one.isSeen = !one.isTold && approval !== null && origins.isOpen(approval);
     }
     this._show();
   }
 
-  private _isInView(question: IQuestion): boolean {
+  /** Tell again of what was seen in a notebook that is closed now. */
+  private _onClosed(): void {
+    window.setTimeout(() => {
+      const { origins, model } = this._options;
+      for (const one of this._open.values()) {
+        const { approval } = model.get(one.question.request_id);
+        if (one.isSeen && approval && !origins.isOpen(approval)) {
+          one.isTold = true;
+        }
+      }
+      this.look();
+    }, RENDER_TIME);
+  }
+
+  private _isInView({ id, request_id }: IQuestion): boolean {
     const { origins, panel } = this._options;
-    const { approval } = this._options.model.get(question.request_id);
-    return panel.isVisible || (approval !== null && origins.isInView(approval));
+    const { approval } = this._options.model.get(request_id);
+    return (
+      panel.isVisible || (approval !== null && origins.isInView(approval, id))
+    );
   }
 
   private _told(): IOpenQuestion[] {

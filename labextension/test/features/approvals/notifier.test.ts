@@ -14,7 +14,9 @@ import { byPerson } from '../../person';
 /** Long enough for a cell to show its card, and for a look at what came into view. */
 const A_WHILE = 1500;
 
+let closed: Signal<object, void>;
 let inView: Set<string>;
+let isOpen: boolean;
 let lost: Set<string>;
 let model: ApprovalModel;
 let notifier: Notifier;
@@ -23,7 +25,9 @@ let reveal: jest.Mock<Promise<boolean>, [IApproval]>;
 
 beforeEach(() => {
   jest.useFakeTimers();
+  closed = new Signal<object, void>({});
   inView = new Set();
+  isOpen = true;
   lost = new Set();
   model = new ApprovalModel({
     listApprovals: ({ ids }) =>
@@ -43,7 +47,9 @@ beforeEach(() => {
   notifier = new Notifier({
     model,
     origins: {
+      closed,
       isInView: ({ id }: IApproval) => inView.has(id),
+      isOpen: () => isOpen,
       describe: () => 'orders.ipynb, cell 3',
       reveal
     },
@@ -110,6 +116,45 @@ test('it goes when the last request is decided, or comes into view', async () =>
   model.remember([allowed({ id: 'a1' })]);
   expect(messages()).toHaveLength(1);
   inView.add('a2');
+  await jest.advanceTimersByTimeAsync(A_WHILE);
+  expect(messages()).toEqual([]);
+});
+
+test('it comes back when the notebook is closed in which its request was seen, and not before', async () => {
+  inView.add('a1');
+  await arrive('a1');
+  inView.clear(); // scrolled away
+  closed.emit(); // another notebook
+  await jest.advanceTimersByTimeAsync(A_WHILE);
+  expect(messages()).toEqual([]);
+  isOpen = false;
+  closed.emit();
+  await jest.advanceTimersByTimeAsync(A_WHILE);
+  expect(messages()).toHaveLength(1);
+});
+
+test('it comes back when the notebook to which it led is closed, and not for what was decided there', async () => {
+  await arrive('a1');
+  await press();
+  expect(messages()).toEqual([]);
+  inView.add('a2');
+  await arrive('a2');
+  model.remember([allowed({ id: 'a2' })]);
+  isOpen = false;
+  closed.emit();
+  inView.clear();
+  await jest.advanceTimersByTimeAsync(A_WHILE);
+  expect(messages()).toEqual([
+    expect.stringContaining('shop.delete_order(order_id=7)')
+  ]);
+});
+
+test('a request that was seen in the panel only is not told of because something was closed', async () => {
+  isOpen = false;
+  panel.isVisible = true;
+  await arrive('a1');
+  panel.isVisible = false;
+  closed.emit();
   await jest.advanceTimersByTimeAsync(A_WHILE);
   expect(messages()).toEqual([]);
 });
@@ -216,6 +261,15 @@ test('where a card waits in its corner it is in the list only, and comes out whe
   document.body.append(toast);
   await jest.advanceTimersByTimeAsync(AVOID_INTERVAL);
   toast.remove();
+  await jest.advanceTimersByTimeAsync(A_WHILE);
+  expect(shown()).toEqual([0]);
+  const buttons = document.createElement('div');
+  buttons.className = 'jp-AgentBox-buttons';
+  lay(buttons, 1010, 1040); // below the edge of the window
+  card.append(buttons);
+  await jest.advanceTimersByTimeAsync(A_WHILE);
+  expect(shown()).toEqual([false]);
+  lay(buttons, 560, 590);
   await jest.advanceTimersByTimeAsync(A_WHILE);
   expect(shown()).toEqual([0]);
   card.remove();

@@ -11,7 +11,9 @@ const A_WHILE = 1500;
 
 let arrivesLate: boolean;
 let changed: Signal<never, void>;
+let closed: Signal<never, void>;
 let inView: boolean;
+let isOpen: boolean;
 let notifier: QuestionNotifier;
 let panel: { isVisible: boolean; open: jest.Mock };
 let questions: IQuestion[];
@@ -22,7 +24,9 @@ beforeEach(() => {
   jest.useFakeTimers();
   changed = new Signal<never, void>({} as never);
   arrivesLate = false;
+  closed = new Signal<never, void>({} as never);
   inView = false;
+  isOpen = true;
   panel = { isVisible: false, open: jest.fn() };
   questions = [];
   tell = jest.fn();
@@ -45,7 +49,9 @@ beforeEach(() => {
       }
     },
     origins: {
+      closed,
       isInView: (_: IApproval) => inView,
+      isOpen: (_: IApproval) => isOpen,
       describe: () => 'orders.ipynb, cell 3'
     },
     panel,
@@ -92,6 +98,19 @@ test('a question that is in view, or comes into view, needs none', async () => {
   panel.isVisible = true;
   await jest.advanceTimersByTimeAsync(A_WHILE);
   expect(messages()).toEqual([]);
+});
+
+test('a question that was seen is told of again when its notebook is closed, and not before', async () => {
+  inView = true;
+  await ask('q1');
+  inView = false; // scrolled away
+  closed.emit(); // another notebook
+  await jest.advanceTimersByTimeAsync(A_WHILE);
+  expect(messages()).toEqual([]);
+  isOpen = false;
+  closed.emit();
+  await jest.advanceTimersByTimeAsync(A_WHILE);
+  expect(messages()).toEqual(['The server “shop” asks you']);
 });
 
 test('one that a person closed stays closed until there is another question', async () => {
