@@ -133,6 +133,16 @@ class Lab:
             self.ask(f"lab/api/settings/{plugin}", {"raw": "{}"}, "PUT")
 
     @contextmanager
+    def rules(self, *rules: Any) -> Iterator[None]:
+        """Have these rules of the user."""
+        path = self.root / "config" / "agentbox_rules.json"
+        path.write_text(json.dumps({"rules": rules}))
+        try:
+            yield
+        finally:
+            path.unlink()
+
+    @contextmanager
     def without_extension(self) -> Iterator[None]:
         """Serve pages that do not have the lab extension."""
         path = self.root / "config" / "labconfig" / "page_config.json"

@@ -56,6 +56,25 @@ def test_time_that_is_left_counts_down(person: Person, notebook: Callable[..., s
     expect(timer).to_have_text(re.compile(r"^\d:\d\d left$"))
 
 
+def test_no_card_moves_when_it_can_be_kept_waiting(person: Person, notebook: Callable[..., str], lab: Lab) -> None:
+    person.open(notebook(PRICE))
+    person.open_panel()
+    with lab.rules({"effect": "ask", "server": "shop", "tool": "*", "timeout": 126}):
+        person.run(0)
+        cards = (person.card(), person.item("shop.set_price").get_by_role("group", name="Approval request"))
+        for card in cards:
+            expect(card.get_by_role("button", name="Allow once")).to_be_enabled()
+        before = [card.bounding_box() for card in cards]
+        assert [card.get_by_role("button", name="Keep waiting").count() for card in cards] == [0, 0]
+        for card in cards:
+            expect(card.get_by_role("button", name="Keep waiting")).to_be_visible()
+        assert [card.bounding_box() for card in cards] == before
+        decide(cards[1], "Keep waiting")
+        for card in cards:
+            expect(card.get_by_role("button", name="Keep waiting")).to_have_count(0)
+        assert [card.bounding_box() for card in cards] == before
+
+
 def test_rejection_gives_its_reason_to_the_code(person: Person, notebook: Callable[..., str], lab: Lab) -> None:
     path = notebook(DELETE)
     person.open(path)

@@ -61,17 +61,33 @@ export function Countdown(props: ICountdownProps): JSX.Element {
       {seconds > 0 ? trans.__('%1 left', text) : trans.__('Expiring…')}
     </span>
   );
-  const isOffered = onExtend && seconds <= OFFERED && seconds > 0;
+  const isOffered = seconds <= OFFERED && seconds > 0;
+  const keep = trans.__('Keep waiting');
+  const last = trans.__('Cannot wait longer.');
   return (
     <span ref={root} className="jp-AgentBox-waiting" tabIndex={-1}>
-      {isOffered && isLast ? (
-        <span>{trans.__('It cannot wait any longer.')}</span>
-      ) : null}
-      {isOffered && !isLast ? (
-        <LinkButton label={trans.__('Keep waiting')} onClick={extend} />
+      {onExtend ? (
+        <span className="jp-AgentBox-offer">
+          <Room texts={[keep, last]} />
+          {isOffered && isLast ? <span>{last}</span> : null}
+          {isOffered && !isLast ? (
+            <LinkButton label={keep} onClick={extend} />
+          ) : null}
+        </span>
       ) : null}
       {clockFace}
     </span>
+  );
+}
+
+/** Room for each of these texts: nothing moves under a person's hand when one appears. Nobody sees or hears it. */
+function Room(props: { texts: readonly string[] }): JSX.Element {
+  return (
+    <>
+      {props.texts.map(text => (
+        <span key={text} className="jp-AgentBox-room" data-room={text} />
+      ))}
+    </>
   );
 }
 
