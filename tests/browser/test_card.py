@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import expect
 
-from .lab import Lab
+from .lab import STRANGE_NAME, Lab
 from .person import CARD, Person, approach, await_true, decide
 
 PRICE = "from jupyter_agentbox import tools\ntools.shop.set_price(product_id=5, price=149.0)"
@@ -44,6 +44,62 @@ def test_card_says_what_would_run_and_allowing_it_gives_the_cell_its_value(
     expect(person.cell(0).locator(".jp-OutputArea-executeResult")).to_contain_text("Sencha")
     expect(card).to_contain_text(re.compile(r"shop\.list_products Allowed by you\. Done in [\d.]+ m?s"))
     expect(card.get_by_role("button", name="Allow once")).to_have_count(0)
+
+
+RISKS = f"""import asyncio
+from jupyter_agentbox import tools
+shop = tools.shop
+await asyncio.gather(
+    shop.list_orders.aio(limit=1),
+    shop.add_order.aio(customer="Ada", lines=[{{"product_id": 1}}]),
+    shop.delete_order.aio(order_id=1051),
+    tools[{STRANGE_NAME!r}].plain.aio(),
+)"""
+
+#: What a person sees of the risk of a card: its word, the path of its icon, and the color and width of its edge.
+LOOK = """card => {
+  const mark = card.querySelector('.jp-AgentBox-risk');
+  const icon = mark.querySelector('svg');
+  const { width, height } = icon.getBoundingClientRect();
+  const style = getComputedStyle(card);
+  return {
+    word: mark.innerText,
+    icon: width > 10 && height > 10 && icon.querySelector('path').getAttribute('d'),
+    drawn: getComputedStyle(icon.querySelector('path')).fill,
+    color: style.borderLeftColor,
+    width: parseFloat(style.borderLeftWidth),
+    others: style.borderTopColor,
+  };
+}"""
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"], indirect=True)
+def test_each_of_four_levels_of_risk_has_an_edge_an_icon_and_a_word_of_its_own(
+    new_person: Callable[[], Person], notebook: Callable[..., str], theme: str
+) -> None:
+    person = new_person()
+    person.page.set_viewport_size({"width": 1280, "height": 2000})
+    person.open(notebook(RISKS))
+    expect(person.page.locator("body")).to_have_attribute("data-jp-theme-light", str(theme == "light").lower())
+    person.open_panel()
+    person.run(0)
+    cards = person.panel.get_by_role("group", name=CARD)
+    expect(cards).to_have_count(4)
+    looks = {card.get_attribute("data-risk"): card.evaluate(LOOK) for card in cards.all()}
+    assert {risk: look["word"] for risk, look in looks.items()} == {
+        "readonly": "read-only",
+        "changes": "adds or changes data",
+        "destructive": "destructive",
+        "unsaid": "Server does not say what it changes",
+    }
+    for aspect in ("icon", "color"):
+        assert len({look[aspect] for look in looks.values()}) == 4, aspect
+    for look in looks.values():
+        assert look["icon"]
+        assert look["color"] != look["others"]
+        assert look["drawn"] != "none"
+    assert looks["readonly"]["width"] == looks["changes"]["width"] < looks["unsaid"]["width"]
+    assert looks["unsaid"]["width"] < looks["destructive"]["width"]
 
 
 def test_time_that_is_left_counts_down(person: Person, notebook: Callable[..., str]) -> None:

@@ -261,7 +261,13 @@ def test_one_letter_allows_edits_or_rejects_the_card_that_has_the_focus(
     person.run(0)
     card = person.card()
     expect(card).to_be_visible()
+    letters = card.locator(".jp-AgentBox-button u")
+    expect(letters).to_have_text(["A", "E", "R"])
+    for letter in letters.all():
+        expect(letter).to_have_css("text-decoration-line", "underline")
     ready_for_letters(person, card)
+    for letter in letters.all():
+        expect(letter).to_have_css("text-decoration-thickness", "2px")
     person.keyboard.press("e")
     expect(card.get_by_role("textbox", name="order_id")).to_be_focused()
     person.keyboard.press("Escape")
@@ -284,6 +290,33 @@ def test_one_letter_allows_edits_or_rejects_the_card_that_has_the_focus(
     expect(person.cell(2)).to_be_focused()
     person.keyboard.press("Shift+Enter")
     expect(person.cell(2)).to_contain_text("'runs: 1'")
+
+
+def test_the_key_to_the_oldest_request_is_another_one_if_settings_say_so_and_decides_nothing(
+    new_person: Callable[[], Person], notebook: Callable[..., str], lab: Lab
+) -> None:
+    path = notebook(GATHERED, "")
+    go = {"command": "jupyter-agentbox:go-to-oldest", "selector": "body"}
+    shortcuts = [{**go, "keys": ["Alt Shift A"], "disabled": True}, {**go, "keys": ["Ctrl Alt G"]}]
+    with lab.settings("@jupyterlab/shortcuts-extension:shortcuts", {"shortcuts": shortcuts}):
+        person = new_person()
+        person.open(path)
+        person.run(0)
+        expect(person.status).to_have_text("4")
+        person.edit(1)
+        person.keyboard.press("Alt+Shift+A")
+        person.keyboard.press("Control+Alt+g")
+        oldest = lab.approvals(path)[-1]["id"]
+        focused = person.page.locator(".jp-AgentBox-card:focus")
+        expect(focused).to_have_attribute("data-request-id", oldest)
+        await_letters(focused)
+        person.edit(1)
+        person.keyboard.press("Alt+Shift+A")
+        expect(person.cell(1).locator(".cm-content")).to_be_focused()
+        for _ in range(3):
+            person.keyboard.press("Control+Alt+g")
+        expect(focused).to_have_attribute("data-request-id", oldest)
+        assert len(lab.approvals(path)) == 4
 
 
 def test_what_somebody_types_decides_nothing_while_a_program_moves_the_focus(

@@ -21,6 +21,9 @@ TOOL = {
     },
 }
 
+#: Without annotations, as most servers' tools are.
+PLAIN = {"name": "plain", "inputSchema": {"type": "object"}}
+
 
 def answer(request):
     method, parameters = request["method"], request.get("params", {})
@@ -29,7 +32,7 @@ def answer(request):
         information = {"name": HOSTILE, "version": "1"}
         return {"protocolVersion": version, "capabilities": {"tools": {}}, "serverInfo": information}
     if method == "tools/list":
-        return {"tools": [TOOL]}
+        return {"tools": [TOOL, PLAIN]}
     if method == "tools/call":
         return {"content": [{"type": "text", "text": f"broken {HOSTILE}"}], "isError": True}
     return None

@@ -41,6 +41,25 @@ test('a pending request has three buttons with these names, two with an arrow be
   expect(names).toEqual(['Allow once', '▾', 'Edit', 'Reject', '▾']);
 });
 
+test('its buttons show their letters, also where the label begins with another one', () => {
+  const letters = (): (string | undefined)[][] =>
+    [...document.querySelectorAll('[aria-keyshortcuts]')].map(button => [
+      button.getAttribute('aria-keyshortcuts') ?? '',
+      button.querySelector('u, kbd')?.textContent ?? undefined
+    ]);
+  const item = approval();
+  show(item);
+  expect(letters()).toEqual(['A', 'E', 'R'].map(letter => [letter, letter]));
+  cleanup();
+  item.call.server = 'agentbox';
+  item.call.tool = 'register_mcp_server';
+  item.call.arguments = { name: 'db', file: '/work/.mcp.json' };
+  show(item);
+  const trust = screen.getByRole('button', { name: 'Trust and start' });
+  expect(trust.textContent).toBe('Trust and start A');
+  expect(letters()).toEqual(['A', 'R'].map(letter => [letter, letter]));
+});
+
 test('trusting a server of the project, which lasts, is not called allowing once', () => {
   const item = approval();
   item.call.server = 'agentbox';
