@@ -65,7 +65,8 @@ export class PanelTab extends Panel {
   updateTitle(): void {
     const count = this._sections.reduce((sum, each) => sum + each.count, 0);
     const problem = this._sections.find(each => each.problem)?.problem ?? '';
-    const waiting = count > 0 ? this._trans.__('%1 waiting', count) : '';
+    const waiting =
+      count > 0 ? this._trans._n('%1 waiting', '%1 waiting', count) : '';
     this.title.label = this._first.label;
     this.title.caption = problem || waiting;
     this.title.dataset = {

@@ -167,7 +167,11 @@ export class AgentBoxPanel extends SidePanel implements IAgentBoxPanel {
     );
     this.title.caption =
       count > 0
-        ? trans.__('Approval requests (%1 waiting)', count)
+        ? trans._n(
+            'Approval requests (%1 waiting)',
+            'Approval requests (%1 waiting)',
+            count
+          )
         : trans.__('Approval requests');
     // The shell has its own data here.
     const dataset = { ...this.title.dataset };

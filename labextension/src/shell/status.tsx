@@ -86,7 +86,9 @@ export function StatusButton(options: IStatusOptions): JSX.Element {
     >
       <approvalIcon.react tag="span" stylesheet="statusBar" />
       {count > 0 ? <span>{count}</span> : null}
-      {atHub > 0 ? <span>{trans.__('%1 at the Hub', atHub)}</span> : null}
+      {atHub > 0 ? (
+        <span>{trans._n('%1 at the Hub', '%1 at the Hub', atHub)}</span>
+      ) : null}
     </button>
   );
 }

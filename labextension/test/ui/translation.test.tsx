@@ -1,4 +1,8 @@
+import { Notification } from '@jupyterlab/apputils';
+import { CommandRegistry } from '@lumino/commands';
+import { MessageLoop } from '@lumino/messaging';
 import { Signal } from '@lumino/signaling';
+import { Widget } from '@lumino/widgets';
 import { act, fireEvent, render } from '@testing-library/react';
 import React from 'react';
 
@@ -15,6 +19,10 @@ import type { IThreadDialogs } from '../../src/features/threads/threadDialogs';
 import { ItemView } from '../../src/ui/items/ItemView';
 import { byPerson } from '../person';
 import { itemData, thread } from '../threads';
+import { DesktopNotifier } from '../../src/features/approvals/desktopNotifier';
+import { HubRequestNotifier } from '../../src/features/approvals/hubRequestNotifier';
+import { Notifier } from '../../src/features/approvals/notifier';
+import { QuestionNotifier } from '../../src/features/approvals/questionNotifier';
 import { PendingFilter } from '../../src/features/approvals/pendingFilter';
 import { PendingList } from '../../src/features/approvals/PendingList';
 import { HubRequestList } from '../../src/features/hubRequests/HubRequestList';
@@ -37,10 +45,15 @@ import { openDraft } from '../../src/ui/form/draft';
 import { RequestCard } from '../../src/ui/card/RequestCard';
 import { CardProvider, LanguageProvider } from '../../src/ui/context';
 import type { ICardContext } from '../../src/ui/context';
-import { Keys } from '../../src/shell/keyHelp';
+import { addCommands } from '../../src/shell/commands';
+import { addKeyHelp, Keys } from '../../src/shell/keyHelp';
+import { AgentBoxPanel } from '../../src/shell/sidePanel';
+import { StatusButton } from '../../src/shell/status';
+import type { IStatusOptions } from '../../src/shell/status';
 import { QuestionCard } from '../../src/ui/question/QuestionCard';
 import {
   approval,
+  approvalAtHub,
   hubList,
   hubRequest,
   origins,
@@ -538,3 +551,136 @@ test.each(['program', 'address', 'json'] as const)(
     expect(untranslated(container)).toEqual([]);
   }
 );
+
+/** The texts of a list that are in no brackets. */
+function notTranslated(found: readonly string[]): string[] {
+  const node = document.createElement('div');
+  node.replaceChildren(...found);
+  return untranslated(node);
+}
+
+test('no word of the status bar is only English', () => {
+  for (const count of [0, 1, 2]) {
+    const many = <T,>(one: T): T[] => Array.from({ length: count }, () => one);
+    const changed = new Signal<never, never>({} as never);
+    const options = {
+      model: {
+        changed,
+        pending: many(request()),
+        atHub: many(approvalAtHub())
+      },
+      hub: { changed, list: hubList([]) },
+      questions: { changed, questions: many(question()) },
+      panel: {},
+      trans
+    };
+    const { container } = render(
+      <StatusButton {...(options as unknown as IStatusOptions)} />
+    );
+    expect(texts(container).join('')).toContain('⟦');
+    expect(untranslated(container)).toEqual([]);
+  }
+});
+
+test('no word of the commands is only English', () => {
+  const registry = new CommandRegistry();
+  const ids = addCommands(registry, { trans } as never);
+  addKeyHelp(registry, trans);
+  const said = registry
+    .listCommands()
+    .flatMap(id => [
+      registry.label(id),
+      registry.label(id, { isPalette: true }),
+      registry.caption(id)
+    ]);
+  expect(said.filter(text => text.includes('⟦')).length).toBeGreaterThan(
+    2 * ids.length
+  );
+  expect(notTranslated(said)).toEqual([]);
+});
+
+test('no word of the panel’s own, nor of its tabs, is only English', () => {
+  const panel = new AgentBoxPanel({
+    shell: {} as never,
+    restored: Promise.resolve(),
+    trans
+  });
+  Widget.attach(panel, document.body);
+  for (const count of [0, 1, 2]) {
+    const section = panel.addSection({
+      id: `s${count}`,
+      label: 'α',
+      rank: count,
+      widget: new Widget()
+    });
+    section.count = count;
+  }
+  MessageLoop.flush();
+  expect(texts(panel.node).join('')).toContain('⟦');
+  expect(untranslated(panel.node)).toEqual([]);
+  expect(notTranslated([panel.title.caption, panel.title.label])).toEqual([]);
+  panel.dispose();
+});
+
+test('no word of a notification, in the page or on the desktop, is only English', async () => {
+  jest.useFakeTimers();
+  const shown: string[] = [];
+  class Shown extends EventTarget {
+    static readonly permission = 'granted';
+
+    constructor(title: string, options: NotificationOptions) {
+      super();
+      shown.push(title, options.body ?? '');
+    }
+
+    close(): void {
+      shown.push('');
+    }
+  }
+  window.Notification = Shown as never;
+  const shared = context();
+  const elsewhere = { ...shared.origins, isInView: () => false };
+  const changed = new Signal<object, void>({});
+  const questions = { changed, questions: [] as unknown[] };
+  const hub = { changed, list: hubList([]) };
+  const common = {
+    model: shared.model,
+    origins: elsewhere,
+    panel: { isVisible: false },
+    restored: Promise.resolve(),
+    trans
+  };
+  const desktop = new DesktopNotifier({ ...common, show: () => undefined });
+  desktop.isEnabled = true;
+  jest.spyOn(document, 'hasFocus').mockReturnValue(false);
+  const all = [
+    desktop,
+    new Notifier(common as never),
+    new QuestionNotifier({ ...common, desktop, questions } as never),
+    new HubRequestNotifier({ ...common, desktop, hub } as never)
+  ];
+  for (const count of [1, 2]) {
+    const expires_at = '2026-01-01T00:01:00Z';
+    const created_at = '2025-12-31T23:00:00Z';
+    const id = String(count);
+    shared.model.remember([request({ id, expires_at, created_at })]);
+    questions.questions.push(question({ id, server: 'α', tool: 'α' }));
+    const asked = { id, asked_by: 'α', server: 'α', tool: 'α' };
+    hub.list = hubList([...hub.list.requests, hubRequest(asked)]);
+    changed.emit();
+    await jest.advanceTimersByTimeAsync(10_000);
+    for (const { message, options } of Notification.manager.notifications) {
+      shown.push(message);
+      for (const { label, caption } of options.actions ?? []) {
+        shown.push(label, caption ?? '');
+      }
+    }
+  }
+  expect(shown.filter(text => text.includes('⟦')).length).toBeGreaterThan(10);
+  expect(notTranslated(shown)).toEqual([]);
+  all.forEach(one => {
+    one.dispose();
+  });
+  Signal.clearData(shared.model);
+  jest.useRealTimers();
+});

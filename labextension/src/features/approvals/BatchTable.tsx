@@ -212,7 +212,8 @@ function Head(props: IHeadProps): JSX.Element {
           {pending.length > 0 ? (
             <span>
               {hidden > 0
-                ? trans.__(
+                ? trans._n(
+                    '%1 of %2 shown',
                     '%1 of %2 shown',
                     pending.length,
                     pending.length + hidden

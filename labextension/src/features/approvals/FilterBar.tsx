@@ -74,7 +74,9 @@ export function FilterBar(props: IFilterBarProps): JSX.Element | null {
       <div className="jp-AgentBox-filterState">
         <span role="status">
           {isNarrowed && shown === 0 ? trans.__('No request matches.') : null}{' '}
-          {isNarrowed ? trans.__('%1 of %2 shown', shown, total) : null}
+          {isNarrowed
+            ? trans._n('%1 of %2 shown', '%1 of %2 shown', shown, total)
+            : null}
         </span>
         {filter.isActive ? (
           <LinkButton label={trans.__('Clear the filter')} onClick={clear} />

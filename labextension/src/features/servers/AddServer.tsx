@@ -153,7 +153,8 @@ function severalText(
   trans: TranslationBundle
 ): string {
   const names = found.map(([name]) => label(name, 40)).join(', ');
-  return trans.__(
+  return trans._n(
+    'This has %1 server: %2. Paste it with its name, or put it into the file: press Cancel, then “Open mcp.json”.',
     'This has %1 servers: %2. Paste them one at a time, each with its name, or put them all into the file: press Cancel, then “Open mcp.json”.',
     found.length,
     label(names, 200)

@@ -309,14 +309,19 @@ function describeGroup(
   const atHub = count(waitsAtHub);
   const refused = count(isRejectedAtHub);
   const allowed = is('approved') - atHub - refused;
+  const waiting = is('pending');
+  const rejected = is('rejected');
   const parts: [number, string][] = [
-    [is('pending'), trans.__('%1 waiting', is('pending'))],
-    [atHub, trans.__('%1 waiting at the Hub', atHub)],
-    [allowed, trans.__('%1 allowed', allowed)],
-    [is('rejected'), trans.__('%1 rejected', is('rejected'))],
-    [refused, trans.__('%1 rejected at the Hub', refused)],
-    [lapsed, trans.__('%1 not decided', lapsed)],
-    [failed, trans.__('%1 failed', failed)]
+    [waiting, trans._n('%1 waiting', '%1 waiting', waiting)],
+    [atHub, trans._n('%1 waiting at the Hub', '%1 waiting at the Hub', atHub)],
+    [allowed, trans._n('%1 allowed', '%1 allowed', allowed)],
+    [rejected, trans._n('%1 rejected', '%1 rejected', rejected)],
+    [
+      refused,
+      trans._n('%1 rejected at the Hub', '%1 rejected at the Hub', refused)
+    ],
+    [lapsed, trans._n('%1 not decided', '%1 not decided', lapsed)],
+    [failed, trans._n('%1 failed', '%1 failed', failed)]
   ];
   return [
     trans._n('%1 call', '%1 calls', known.length),

@@ -88,7 +88,12 @@ export function describeUses(
     ),
     grant.uses === null
       ? trans._n('used once', 'used %1 times', grant.used)
-      : trans.__('%1 of %2 calls used', grant.used, grant.uses)
+      : trans._n(
+          '%2 of %1 call used',
+          '%2 of %1 calls used',
+          grant.uses,
+          grant.used
+        )
   ];
   if (grant.last_used_at && grant.used > 1) {
     facts.push(trans.__('last %1', shortTime(grant.last_used_at, trans)));

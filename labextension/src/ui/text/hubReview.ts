@@ -42,7 +42,13 @@ export function countVotes(
   const by = whoApproved(review, nameOf, trans);
   const { length } = review.approved_by;
   return by
-    ? trans.__('%1 of %2 approved: %3.', length, review.count, by)
+    ? trans._n(
+        '%1 of %2 approved: %3.',
+        '%1 of %2 approved: %3.',
+        length,
+        review.count,
+        by
+      )
     : trans.__('Nobody has approved yet.');
 }
 
