@@ -103,28 +103,28 @@ def test_a_field_that_is_wrong_keeps_the_button_off_and_a_try_by_keyboard_leads_
 def test_arguments_that_the_server_refuses_are_named_at_their_field_until_they_are_corrected(
     person: Person, notebook: Callable[..., str], lab: Lab
 ) -> None:
-    call = f"runtime.link().call({STRANGE_NAME!r}, '<b>delete</b>_all', {{'path': '/', 'code': 'OLD'}})"
+    call = f"runtime.link().call({STRANGE_NAME!r}, '<b>delete</b>_all', {{'path': '/', 'shelf': 'OLD'}})"
     path = notebook(f"from jupyter_agentbox.kernel import runtime\n{call}")
     person.open(path)
     person.run(0)
     card = person.card()
     decide(card, "Edit")
-    code = card.get_by_role("textbox", name="code")
-    code.fill("new")
+    shelf = card.get_by_role("textbox", name="shelf")
+    shelf.fill("new")
     decide(card, ALLOW)
-    refusal = card.get_by_text(re.compile("^`code`: .*new"))
+    refusal = card.get_by_text(re.compile("^`shelf`: .*new"))
     expect(refusal).to_have_count(1)
-    expect(code).to_be_focused()
-    expect(code).to_have_accessible_description(re.compile("^`code`: .*new"))
-    expect(code).to_have_attribute("aria-invalid", "true")
+    expect(shelf).to_be_focused()
+    expect(shelf).to_have_accessible_description(re.compile("^`shelf`: .*new"))
+    expect(shelf).to_have_attribute("aria-invalid", "true")
     expect(card.get_by_role("button", name=ALLOW)).to_be_disabled()
     assert lab.approvals(path)
-    code.fill("NEW")
+    shelf.fill("NEW")
     expect(refusal).to_have_count(0)
     decide(card, ALLOW)
     expect(card).to_contain_text("Allowed with edited arguments by you")
     (approved,) = lab.approvals(path, "approved")
-    assert approved["decision"]["arguments"]["code"] == "NEW"
+    assert approved["decision"]["arguments"]["shelf"] == "NEW"
 
 
 LINES = ", ".join(f'{{"product_id": {id}, "quantity": {id}}}' for id in range(1, 15))

@@ -16,7 +16,7 @@ TOOL = {
             "path": {"type": "string", "description": HOSTILE, "default": HOSTILE},
             HOSTILE: {"type": "string", "title": HOSTILE},
             "mode": {"type": "string", "enum": ["keep", HOSTILE]},
-            "code": {"type": "string", "pattern": "^[A-Z]*$"},
+            "shelf": {"type": "string", "pattern": "^[A-Z]*$"},
         },
     },
 }
