@@ -11,7 +11,6 @@ import argparse
 import json
 import os
 import runpy
-import shutil
 import sys
 import tempfile
 from pathlib import Path
@@ -25,6 +24,17 @@ NOTEBOOKS = ("demo.ipynb", "agent.ipynb")
 
 #: The directories that may contain them: in an installed package, and in the source tree.
 PLACES = (HERE, HERE.parents[1] / "examples")
+
+#: What a kernel says of its language. JupyterLab writes it into a notebook, which then has unsaved changes.
+LANGUAGE: dict[str, object] = {
+    "codemirror_mode": {"name": "ipython", "version": sys.version_info.major},
+    "file_extension": ".py",
+    "mimetype": "text/x-python",
+    "name": "python",
+    "nbconvert_exporter": "python",
+    "pygments_lexer": f"ipython{sys.version_info.major}",
+    "version": sys.version.split(maxsplit=1)[0],
+}
 
 #: Options that keep the demo off the network.
 OFFLINE = (
@@ -68,7 +78,9 @@ def prepare(directory: Path) -> dict[str, str]:
     for place in places.values():
         place.mkdir(parents=True, exist_ok=True)
     for name in NOTEBOOKS:
-        shutil.copy(demo_notebook(name), places["notebooks"] / name)
+        notebook = json.loads(demo_notebook(name).read_text(encoding="utf-8"))
+        notebook["metadata"]["language_info"] = LANGUAGE
+        _write_json(places["notebooks"] / name, notebook)
     shop = {"command": sys.executable, "args": ["-m", "jupyter_agentbox.demo.shop"]}
     _write_json(places["config"] / "mcp.json", {"mcpServers": {"shop": shop}})
     for plugin, settings in LAB_SETTINGS.items():

@@ -16,6 +16,11 @@ from .tables import table_of
 #: Nesting depth beyond which values stay plain dicts and lists.
 _DEEPEST: Final = 100
 
+_NO_PANDAS: Final = (
+    "`.df()` needs pandas, which is not installed in this kernel's environment: run `%pip install pandas`, then try"
+    " again. The result itself is a list, which works without it."
+)
+
 
 class Record(dict[str, Any]):
     """A JSON object: a dict whose items are also attributes.
@@ -69,6 +74,28 @@ class Records(list[Any]):
 
     def _repr_html_(self) -> str | None:
         return table_of(self)
+
+    def df(self) -> Any:
+        """Return a data frame with a row for each item.
+
+        Objects become rows whose columns are their items; what an object lacks is missing in its row.
+
+        Returns
+        -------
+        pandas.DataFrame
+
+        Raises
+        ------
+        ImportError
+            If pandas is not installed in the kernel's environment.
+        """
+        try:
+            import pandas  # noqa: PLC0415  # optional, and slow to import
+        except ModuleNotFoundError as error:
+            if error.name != "pandas":
+                raise
+            raise ImportError(_NO_PANDAS, name="pandas") from None
+        return pandas.DataFrame(list(self))
 
 
 class Text(str):

@@ -21,6 +21,9 @@ from jupyter_agentbox.sandbox.server.probes import select_level
 
 DEFAULT_NAME = "agentbox-sandbox"
 
+#: What the launcher shows for the kernel, under the name that Jupyter looks for.
+LOGO = Path(__file__).parent / "logo-svg.svg"
+
 
 def kernelspec(python: str, *, display_name: str, config: dict[str, Any] | None = None) -> dict[str, Any]:
     """Return the ``kernel.json`` of a sandboxed kernel.
@@ -67,6 +70,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     prefix = sys.prefix if options.sys_prefix else options.prefix
     with tempfile.TemporaryDirectory() as directory:
         Path(directory, "kernel.json").write_text(json.dumps(spec, indent=1), encoding="utf-8")
+        shutil.copyfile(LOGO, Path(directory, LOGO.name))
         # A directory made by `tempfile` is 0700, and so would be the installed one.
         Path(directory).chmod(0o755)
         place = KernelSpecManager().install_kernel_spec(

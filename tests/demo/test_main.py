@@ -7,6 +7,7 @@ import sys
 from typing import TYPE_CHECKING
 
 import pytest
+from ipykernel.ipkernel import IPythonKernel
 
 from jupyter_agentbox.demo.__main__ import NOTEBOOKS, demo_notebook, options, prepare
 
@@ -33,7 +34,15 @@ def test_a_second_demo_starts_with_fresh_notebooks(tmp_path: Path, name: str) ->
     copy = tmp_path / "notebooks" / name
     copy.write_text("edited", encoding="utf-8")
     prepare(tmp_path)
-    assert copy.read_bytes() == demo_notebook(name).read_bytes()
+    fresh = json.loads(demo_notebook(name).read_text("utf-8"))
+    assert json.loads(copy.read_text("utf-8"))["cells"] == fresh["cells"]
+
+
+@pytest.mark.parametrize("name", NOTEBOOKS)
+def test_the_notebooks_say_what_the_kernel_will_say_of_its_language(tmp_path: Path, name: str) -> None:
+    prepare(tmp_path)
+    metadata = json.loads((tmp_path / "notebooks" / name).read_text("utf-8"))["metadata"]
+    assert metadata["language_info"] == IPythonKernel.language_info
 
 
 def test_extra_arguments_go_to_jupyterlab(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ import copy
 import json
 import pickle
 import re
+import sys
 from typing import Any
 
 import pytest
@@ -231,3 +232,36 @@ def test_table_of_many_rows_says_that_there_are_more() -> None:
     html = value(structured={"result": [{"n": n} for n in range(1000)]}, wrapped=True)._repr_html_()
     assert html.count("<tr>") == 61
     assert "60 of 1000 rows" in html
+
+
+def test_list_of_objects_becomes_a_data_frame_at_any_depth() -> None:
+    found = value(structured={"orders": [{"id": 1, "total": 2.5}, {"id": 2, "note": "late"}]})
+
+    frame = found.orders.df()
+
+    assert list(frame.columns) == ["id", "total", "note"]
+    assert frame.id.tolist() == [1, 2]
+    assert frame.note.isna().tolist() == [True, False]
+
+
+def test_without_pandas_a_data_frame_is_refused_with_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in sys.modules if name.partition(".")[0] == "pandas"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setattr(sys, "meta_path", [Without("pandas"), *sys.meta_path])
+
+    with pytest.raises(ImportError, match="%pip install pandas") as refusal:
+        value(structured={"result": [{"a": 1}]}, wrapped=True).df()
+
+    assert refusal.value.name == "pandas"
+    assert refusal.value.__suppress_context__
+
+
+class Without:
+    """A finder that says of a package that it is not installed."""
+
+    def __init__(self, package: str) -> None:
+        self._package = package
+
+    def find_spec(self, name: str, _path: object = None, _target: object = None) -> None:
+        if name == self._package:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)

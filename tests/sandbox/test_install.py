@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
@@ -19,6 +20,14 @@ def test_installed_kernel_names_the_interpreter_and_the_provisioner(tmp_path: Pa
     assert spec["argv"] == [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
     assert spec["display_name"] == "Python 3 (agentbox sandbox)"
     assert spec["metadata"]["kernel_provisioner"] == {"provisioner_name": "agentbox-sandbox", "config": config}
+
+
+def test_installed_kernel_has_a_logo_of_its_own(tmp_path: Path) -> None:
+    assert main(["install-kernel", "--name", "boxed", "--prefix", str(tmp_path)]) == 0
+
+    # Jupyter looks for a logo under this name.
+    logo = tmp_path / "share" / "jupyter" / "kernels" / "boxed" / "logo-svg.svg"
+    assert ElementTree.parse(logo).getroot().tag == "{http://www.w3.org/2000/svg}svg"
 
 
 def test_what_will_not_start_here_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
