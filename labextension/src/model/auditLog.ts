@@ -6,7 +6,7 @@ import type { ISignal } from '@lumino/signaling';
 
 import type { IAgentBoxClient } from '../api/client';
 import type { AuditQuery } from '../api/queries';
-import type { IAuditRecord } from '../api/protocol';
+import type { IAuditPage, IAuditRecord } from '../api/protocol';
 
 /** A person's filter; an empty field matches any. */
 export interface IAuditFilter {
@@ -99,6 +99,47 @@ export class AuditLogModel {
     }
   }
 
+  /**
+   * Fetch the newest records again, because some were added or have changed. What was loaded besides them stays. After a
+   * failure, too, everything stays as it is.
+   */
+  async update(): Promise<void> {
+    if (this._state === 'loading') {
+      this._isOutdated = true; // what is being fetched may be older than what is known now
+      return;
+    }
+    const question = this._question;
+    try {
+      const page = await this._source.listAudit({
+        ...this._query(),
+        limit: PAGE_SIZE,
+        cursor: ''
+      });
+      if (question === this._question) {
+        this._merge(page);
+        this._changed.emit();
+      }
+    } catch {
+      // nobody asked for it, and the next event or *Refresh* tries again
+    }
+  }
+
+  /** Replace the newest records by a page of them. */
+  private _merge({ records, next }: IAuditPage): void {
+    const before = this._records;
+    const last = before.findIndex(({ id }) => id === records.at(-1)?.id);
+    if (next === null) {
+      this._records = records;
+      this._next = null;
+    } else if (last >= 0) {
+      this._records = [...records, ...before.slice(last + 1)];
+    } else if (records.length > 0) {
+      // so many were added that what follows the page is not known
+      this._records = records;
+      this._next = next;
+    }
+  }
+
   private async _fetch(cursor: string): Promise<void> {
     const question = ++this._question;
     this._state = 'loading';
@@ -134,6 +175,10 @@ export class AuditLogModel {
       this._state = 'failing';
     }
     this._changed.emit();
+    if (this._isOutdated) {
+      this._isOutdated = false;
+      void this.update();
+    }
   }
 
   private _query(): AuditQuery {
@@ -169,6 +214,7 @@ export class AuditLogModel {
 
   private readonly _changed = new Signal<this, void>(this);
   private _filter = NO_FILTER;
+  private _isOutdated = false;
   private _next: string | null = null;
   private _question = 0;
   private _records: readonly IAuditRecord[] = [];

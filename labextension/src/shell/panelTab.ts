@@ -6,7 +6,7 @@ import type { Message } from '@lumino/messaging';
 import { Panel, TabBar, Widget } from '@lumino/widgets';
 
 import type { IPanelSection } from '../tokens';
-import { FocusAnchor } from './focusAnchor';
+import { FocusAnchor } from '../ui/focusAnchor';
 
 /** The content of a tab: it scrolls, and contains its sections one below the other. */
 export class PanelTab extends Panel {

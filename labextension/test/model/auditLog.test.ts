@@ -132,3 +132,72 @@ test('what was found stays when the server does not answer', async () => {
 
   expect([idsOf(log), log.state]).toEqual([['r1'], 'failing']);
 });
+
+test('news come before what was loaded, which stays with what follows it', async () => {
+  const { server, log } = setUp(
+    page('c', 'r3', 'r2'),
+    page('d', 'r1', 'r0'),
+    page('e', 'r4', 'r3')
+  );
+  await log.load();
+  await log.loadMore();
+  const shown = log.records.slice(1);
+  await log.update();
+
+  expect(idsOf(log)).toEqual(['r4', 'r3', 'r2', 'r1', 'r0']);
+  expect(log.records.slice(2)).toEqual(shown);
+  expect(log.state).toBe('ready');
+  server.pages = [page(null)];
+  await log.loadMore();
+  expect(server.asked.at(-1)?.cursor).toBe('d');
+});
+
+test('a record that has changed is replaced, and one that no longer matches goes', async () => {
+  const before = page(null, 'r3', 'r2', 'r1');
+  const after = page(null, 'r3', 'r1');
+  after.records[1].status = 'rejected';
+  const { log } = setUp(before, after);
+  await log.load();
+  await log.update();
+
+  expect(idsOf(log)).toEqual(['r3', 'r1']);
+  expect(log.records[1].status).toBe('rejected');
+});
+
+test('if more were added than a page has, there is no gap in between', async () => {
+  const { log } = setUp(page('c', 'r1', 'r0'), page('d', 'r9', 'r8'));
+  await log.load();
+  await log.update();
+
+  expect(idsOf(log)).toEqual(['r9', 'r8']);
+  expect(log.hasMore).toBe(true);
+});
+
+test('news that cannot be had, or come after another filter was chosen, change nothing', async () => {
+  let answer: (page: IAuditPage) => void = () => undefined;
+  const late = new Promise<IAuditPage>(resolve => {
+    answer = resolve;
+  });
+  const { log } = setUp(page(null, 'r1'), late, page(null, 'r2'));
+  await log.load();
+  const news = log.update();
+  await log.setFilter({ tool: 'other' });
+  answer(page(null, 'r3', 'r1'));
+  await news;
+  expect(idsOf(log)).toEqual(['r2']);
+  await log.update(); // the server has no more answers
+  expect(idsOf(log)).toEqual(['r2']);
+  expect(log.state).toBe('ready');
+});
+
+test('what happens while a page is fetched is fetched after it', async () => {
+  const { server, log } = setUp(page(null, 'r1'), page(null, 'r2', 'r1'));
+  const loading = log.load();
+  await log.update();
+  await loading;
+  await Promise.resolve();
+  await Promise.resolve();
+
+  expect(idsOf(log)).toEqual(['r2', 'r1']);
+  expect(server.asked).toHaveLength(2);
+});

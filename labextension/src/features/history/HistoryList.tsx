@@ -4,11 +4,13 @@
 import React from 'react';
 
 import { useTrans } from '../../ui/context';
+import type { IApproval } from '../../api/protocol';
 import { qualifiedName } from '../../api/protocol';
 import type { IHistoryModel } from '../../internalTokens';
 import { label } from '../../ui/text/visibleText';
 import { RequestCard } from '../../ui/card/RequestCard';
 import { useSignal } from '../../ui/hooks/useSignal';
+import { ITEM_KEY, useWindow } from '../../ui/hooks/useWindow';
 import { LinkButton } from '../../ui/components/VisibleText';
 import { LoadFailure } from './LoadFailure';
 
@@ -37,20 +39,79 @@ export function HistoryList(props: IHistoryListProps): JSX.Element {
       {history.items.length === 0 && history.state === 'ready' ? (
         <Empty />
       ) : null}
-      <ul role="list">
-        {history.items.map(approval => (
-          <li
-            key={approval.id}
-            className="jp-AgentBox-item"
-            aria-label={label(qualifiedName(approval.call))}
-          >
-            <RequestCard requestId={approval.id} hasLink={true} />
-          </li>
-        ))}
-      </ul>
+      <Items approvals={history.items} />
       <Foot history={history} />
     </section>
   );
+}
+
+/** The cards, of which only those near the view are rendered if there are many. */
+function Items(props: { approvals: readonly IApproval[] }): JSX.Element {
+  const { approvals } = props;
+  const list = React.useRef<HTMLUListElement>(null);
+  const keys = approvals.map(({ id }) => id);
+  const opened = useOpened(list);
+  return (
+    <ul ref={list} role="list">
+      {useWindow(list, keys, opened).map(part => {
+        if ('height' in part) {
+          return (
+            <li
+              key={`gap ${part.gapBefore}`}
+              role="presentation"
+              style={{ height: part.height }}
+            />
+          );
+        }
+        const { id, call } = approvals[part.index];
+        return (
+          <li
+            key={id}
+            className="jp-AgentBox-item"
+            aria-label={label(qualifiedName(call))}
+            aria-setsize={approvals.length}
+            aria-posinset={part.index + 1}
+            {...{ [ITEM_KEY]: id }}
+          >
+            <RequestCard requestId={id} hasLink={true} />
+          </li>
+        );
+      })}
+    </ul>
+  );
+}
+
+/** The items with something that a person opened: they stay as they are, wherever the person scrolls. */
+function useOpened(list: React.RefObject<HTMLElement>): ReadonlySet<string> {
+  const [opened, setOpened] = React.useState<ReadonlySet<string>>(new Set());
+  React.useEffect(() => {
+    const node = list.current;
+    const onToggle = ({ target }: Event): void => {
+      const item = (target as Element).closest(`[${ITEM_KEY}]`);
+      const id = item?.getAttribute(ITEM_KEY);
+      if (id) {
+        const isOpen = item?.querySelector('details[open]') !== null;
+        setOpened(before => withOrWithout(before, id, isOpen));
+      }
+    };
+    node?.addEventListener('toggle', onToggle, true); // it does not bubble
+    return () => {
+      node?.removeEventListener('toggle', onToggle, true);
+    };
+  }, [list]);
+  return opened;
+}
+
+function withOrWithout(
+  ids: ReadonlySet<string>,
+  id: string,
+  isIn: boolean
+): ReadonlySet<string> {
+  if (ids.has(id) === isIn) {
+    return ids;
+  }
+  const others = [...ids].filter(each => each !== id);
+  return new Set(isIn ? [...others, id] : others);
 }
 
 /** The request in progress, its failure, or what else there is. */

@@ -19,14 +19,25 @@ const TYPING = 300;
 
 export interface IHistoryPageProps {
   log: AuditLogModel;
+  /** Is told of the page's node when it is there. */
+  onRendered?: (page: HTMLElement) => void;
 }
 
-export function HistoryPage({ log }: IHistoryPageProps): JSX.Element {
+export function HistoryPage(props: IHistoryPageProps): JSX.Element {
   const trans = useTrans();
+  const { log } = props;
+  const page = React.useRef<HTMLElement>(null);
+  const onRendered = React.useRef(props.onRendered);
+  React.useLayoutEffect(() => {
+    if (page.current) {
+      onRendered.current?.(page.current);
+    }
+  }, []);
   useSignal(log.changed);
   const isFiltered = JSON.stringify(log.filter) !== JSON.stringify(NO_FILTER);
   return (
     <section
+      ref={page}
       className="jp-AgentBox-historyPage"
       aria-label={trans.__('AgentBox history')}
     >
@@ -51,7 +62,11 @@ export function HistoryPage({ log }: IHistoryPageProps): JSX.Element {
   );
 }
 
-function Foot({ log }: IHistoryPageProps): JSX.Element {
+interface ILogProps {
+  log: AuditLogModel;
+}
+
+function Foot({ log }: ILogProps): JSX.Element {
   const trans = useTrans();
   const until = log.searchedUntil;
   return (
@@ -81,7 +96,7 @@ function Foot({ log }: IHistoryPageProps): JSX.Element {
   );
 }
 
-function Filters({ log }: IHistoryPageProps): JSX.Element {
+function Filters({ log }: ILogProps): JSX.Element {
   const trans = useTrans();
   const nameOf = useNameOf();
   const { filter } = log;

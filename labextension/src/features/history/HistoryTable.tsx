@@ -9,6 +9,7 @@ import { hasNotRun } from '../../api/protocol';
 import { RequestCard } from '../../ui/card/RequestCard';
 import { LinkButton } from '../../ui/components/VisibleText';
 import { useNameOf, useTrans } from '../../ui/context';
+import { ITEM_KEY, useWindow } from '../../ui/hooks/useWindow';
 import type { NameOf } from '../../ui/text/reviewers';
 import { label } from '../../ui/text/visibleText';
 import { localeOf } from '../../ui/text/language';
@@ -36,12 +37,37 @@ export interface IHistoryTableProps {
 
 export function HistoryTable({ records }: IHistoryTableProps): JSX.Element {
   const trans = useTrans();
+  const body = React.useRef<HTMLTableSectionElement>(null);
+  const [opened, setOpened] = React.useState<ReadonlySet<string>>(new Set());
+  const lines = React.useMemo(
+    () => linesOf(records, opened, trans),
+    [records, opened, trans]
+  );
+  const keys = React.useMemo(() => lines.map(({ key }) => key), [lines]);
+  // An open card has a state of its own, and is as high as it is only while it is there.
+  const pinned = React.useMemo(
+    () => new Set([...opened].map(openKey)),
+    [opened]
+  );
+  const toggle = React.useCallback((id: string) => {
+    setOpened(before => {
+      const after = new Set(before);
+      if (!after.delete(id)) {
+        after.add(id);
+      }
+      return after;
+    });
+  }, []);
   return (
     // The roles are named because a browser forgets them in a page that is not wide, where rows are no longer laid out
     // as those of a table.
-    <table role="table" className="jp-AgentBox-historyTable">
+    <table
+      role="table"
+      className="jp-AgentBox-historyTable"
+      aria-rowcount={lines.length + 1}
+    >
       <thead role="rowgroup">
-        <tr role="row">
+        <tr role="row" aria-rowindex={1}>
           {[
             trans.__('Time'),
             trans.__('Call'),
@@ -56,81 +82,145 @@ export function HistoryTable({ records }: IHistoryTableProps): JSX.Element {
           ))}
         </tr>
       </thead>
-      {byDay(records, trans).map(([day, ofDay]) => (
-        <tbody key={day} role="rowgroup">
-          <tr role="row" className="jp-AgentBox-historyDay">
-            <th role="rowheader" colSpan={COLUMNS} scope="rowgroup">
-              {day}
-            </th>
-          </tr>
-          {ofDay.map(record => (
-            <Row key={record.id} record={record} />
-          ))}
-        </tbody>
-      ))}
+      <tbody ref={body} role="rowgroup">
+        {useWindow(body, keys, pinned).map(part => {
+          if ('height' in part) {
+            return (
+              <tr
+                key={`gap ${part.gapBefore}`}
+                role="presentation"
+                className="jp-AgentBox-historyGap"
+                style={{ height: part.height }}
+              />
+            );
+          }
+          const { key, day, record } = lines[part.index];
+          const place = { [ITEM_KEY]: key, 'aria-rowindex': part.index + 2 };
+          if (record === null) {
+            return (
+              <tr
+                key={key}
+                role="row"
+                className="jp-AgentBox-historyDay"
+                {...place}
+              >
+                <th role="rowheader" colSpan={COLUMNS} scope="row">
+                  {day}
+                </th>
+              </tr>
+            );
+          }
+          return key === record.id ? (
+            <Row
+              key={key}
+              record={record}
+              isOpen={opened.has(record.id)}
+              onToggle={toggle}
+              place={place}
+            />
+          ) : (
+            <tr
+              key={key}
+              role="row"
+              className="jp-AgentBox-historyOpen"
+              {...place}
+            >
+              <td role="cell" colSpan={COLUMNS}>
+                <RequestCard
+                  requestId={record.id}
+                  hasLink={true}
+                  isCallAbove={true}
+                />
+              </td>
+            </tr>
+          );
+        })}
+      </tbody>
     </table>
   );
 }
 
-function Row({ record }: { record: IAuditRecord }): JSX.Element {
+/** A row of the table: the name of a day, a call, or the card of one that is open. */
+interface ILine {
+  key: string;
+  day: string;
+  record: IAuditRecord | null;
+}
+
+/** The key of the row with the card of a call. */
+function openKey(id: string): string {
+  return `card ${id}`;
+}
+
+/** The rows of the table, in order: the calls under their days, and the cards under their calls. */
+function linesOf(
+  records: readonly IAuditRecord[],
+  opened: ReadonlySet<string>,
+  trans: TranslationBundle
+): ILine[] {
+  return byDay(records, trans).flatMap(([day, ofDay]) => [
+    { key: `day ${day}`, day, record: null },
+    ...ofDay.flatMap(record => [
+      { key: record.id, day, record },
+      ...(opened.has(record.id)
+        ? [{ key: openKey(record.id), day, record }]
+        : [])
+    ])
+  ]);
+}
+
+interface IRowProps {
+  record: IAuditRecord;
+  isOpen: boolean;
+  onToggle: (id: string) => void;
+  /** The attributes that say where the row stands. */
+  place: Record<string, string | number>;
+}
+
+function Row(props: IRowProps): JSX.Element {
   const trans = useTrans();
   const nameOf = useNameOf();
-  const [isOpen, setOpen] = React.useState(false);
+  const { record, isOpen } = props;
   const at = new Date(record.created_at);
   const path = record.call.notebook_path ?? '';
   const { text, mood } = resultOf(record, trans);
   return (
-    <>
-      <tr role="row" className="jp-AgentBox-historyRow">
-        <td role="cell" className="jp-AgentBox-historyTime">
-          <time
-            dateTime={record.created_at}
-            title={at.toLocaleString(localeOf(trans))}
-          >
-            {at.toLocaleTimeString(localeOf(trans), CLOCK)}
-          </time>
-        </td>
-        <td role="cell" className="jp-AgentBox-historyCall">
-          <LinkButton
-            label={`${label(record.call.server, 40)}.${label(record.signature, MAX_CALL)}`}
-            isPressed={isOpen}
-            onClick={() => {
-              setOpen(!isOpen);
-            }}
-          />
-          <Marks record={record} />
-        </td>
-        <td role="cell" className={`jp-AgentBox-historyResult jp-mod-${mood}`}>
-          {text}
-        </td>
-        <td role="cell" className="jp-AgentBox-historyWho">
-          {whoOf(record, nameOf, trans)}
-        </td>
-        <td role="cell" className="jp-AgentBox-historyNumber">
-          {record.seconds === null
-            ? ''
-            : describeSeconds(record.seconds, trans)}
-        </td>
-        <td
-          role="cell"
-          className="jp-AgentBox-historyNotebook"
-          title={label(path, 500)}
+    <tr role="row" className="jp-AgentBox-historyRow" {...props.place}>
+      <td role="cell" className="jp-AgentBox-historyTime">
+        <time
+          dateTime={record.created_at}
+          title={at.toLocaleString(localeOf(trans))}
         >
-          {label(path.split('/').pop() ?? '', 60)}
-        </td>
-      </tr>
-      {isOpen ? (
-        <tr role="row" className="jp-AgentBox-historyOpen">
-          <td role="cell" colSpan={COLUMNS}>
-            <RequestCard
-              requestId={record.id}
-              hasLink={true}
-              isCallAbove={true}
-            />
-          </td>
-        </tr>
-      ) : null}
-    </>
+          {at.toLocaleTimeString(localeOf(trans), CLOCK)}
+        </time>
+      </td>
+      <td role="cell" className="jp-AgentBox-historyCall">
+        <LinkButton
+          label={`${label(record.call.server, 40)}.${label(record.signature, MAX_CALL)}`}
+          isPressed={isOpen}
+          onClick={() => {
+            props.onToggle(record.id);
+          }}
+        />
+        <Marks record={record} />
+      </td>
+      <td role="cell" className={`jp-AgentBox-historyResult jp-mod-${mood}`}>
+        {text}
+      </td>
+      <td role="cell" className="jp-AgentBox-historyWho">
+        {whoOf(record, nameOf, trans)}
+      </td>
+      <td role="cell" className="jp-AgentBox-historyNumber">
+        {record.seconds === null ? '' : describeSeconds(record.seconds, trans)}
+      </td>
+      <td
+        role="cell"
+        className="jp-AgentBox-historyNotebook"
+        title={label(path, 500)}
+      >
+        {label(path.split('/').pop() ?? '', 60)}
+      </td>
+    </tr>
   );
 }
 
@@ -186,7 +276,9 @@ function byDay(
       localeOf(trans),
       DAY
     );
-    days.set(day, [...(days.get(day) ?? []), record]);
+    const ofDay = days.get(day) ?? [];
+    days.set(day, ofDay);
+    ofDay.push(record);
   }
   return [...days];
 }

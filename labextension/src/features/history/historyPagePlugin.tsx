@@ -6,12 +6,15 @@ import { ICommandPalette, MainAreaWidget } from '@jupyterlab/apputils';
 import { IUserManager } from '@jupyterlab/services';
 import type { User } from '@jupyterlab/services';
 import { ReactWidget } from '@jupyterlab/ui-components';
+import type { Message } from '@lumino/messaging';
 import React from 'react';
 
 import { IAgentBoxClient, ICardContext } from '../../internalTokens';
+import { AuditFollower } from '../../model/auditFollower';
 import { AuditLogModel } from '../../model/auditLog';
 import { PALETTE_CATEGORY } from '../../ui/commandIds';
 import { CardProvider } from '../../ui/context';
+import { FocusAnchor } from '../../ui/focusAnchor';
 import { approvalIcon } from '../../ui/icons';
 import { searchedReviewer } from '../../ui/text/reviewers';
 import { HistoryPage } from './HistoryPage';
@@ -65,12 +68,7 @@ function makePage(
     () => new Date(),
     name => searchedReviewer(name, user, context.trans)
   );
-  const content = ReactWidget.create(
-    <CardProvider value={context}>
-      <HistoryPage log={log} />
-    </CardProvider>
-  );
-  content.addClass('jp-AgentBox-historyContent');
+  const content = new HistoryContent(log, context);
   const page = new MainAreaWidget({ content });
   page.id = 'jupyter-agentbox-history';
   page.title.label = context.trans.__('AgentBox history');
@@ -78,4 +76,53 @@ function makePage(
   page.title.closable = true;
   void log.load();
   return page;
+}
+
+/** The page's content, which follows what happens while it is shown. */
+class HistoryContent extends ReactWidget {
+  constructor(
+    private readonly _log: AuditLogModel,
+    private readonly _context: ICardContext
+  ) {
+    super();
+    this.addClass('jp-AgentBox-historyContent');
+    this._follower = new AuditFollower(_log, _context.model);
+  }
+
+  override dispose(): void {
+    this._anchor.dispose();
+    this._follower.dispose();
+    super.dispose();
+  }
+
+  protected override onAfterAttach(message: Message): void {
+    super.onAfterAttach(message);
+    this._follower.isActive = this.isVisible;
+  }
+
+  protected override onAfterShow(message: Message): void {
+    super.onAfterShow(message);
+    this._follower.isActive = true;
+  }
+
+  protected override onAfterHide(message: Message): void {
+    super.onAfterHide(message);
+    this._follower.isActive = false;
+  }
+
+  protected override render(): JSX.Element {
+    return (
+      <CardProvider value={this._context}>
+        <HistoryPage
+          log={this._log}
+          onRendered={node => {
+            this._anchor.observe(node);
+          }}
+        />
+      </CardProvider>
+    );
+  }
+
+  private readonly _anchor = new FocusAnchor(this.node);
+  private readonly _follower: AuditFollower;
 }

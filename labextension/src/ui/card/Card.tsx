@@ -55,7 +55,7 @@ export interface ICardProps {
   onMakeRule?: (effect: 'allow' | 'deny') => void;
   /** Goes to the same request in the panel, whose buttons no kernel can cover. */
   onOpenInPanel?: (approval: IApproval) => void;
-  /** Whether the line above the card already shows the call. */
+  /** Whether the line above the card already shows the call, and a person has opened it to see the rest. */
   isCallAbove?: boolean;
   /** Whether the card is in a widget. */
   isInWidget?: boolean;
@@ -269,11 +269,13 @@ function Final(props: ICardProps): JSX.Element {
     <>
       <details
         className="jp-AgentBox-final"
+        open={props.isCallAbove}
         data-lm-suppress-shortcuts={withoutShortcuts(props)}
       >
         <summary>
           <Outcome approval={approval} isCallAbove={props.isCallAbove} />
         </summary>
+        <Says approval={approval} />
         <LookAlikes found={approval.call.look_alikes} />
         <Origin {...props} />
         {edited ? (
@@ -309,7 +311,7 @@ function Final(props: ICardProps): JSX.Element {
             python={pythonOf(approval)}
           />
         )}
-        <Facts approval={approval} />
+        <Facts approval={approval} isSaid={true} />
         <MakeRule {...props} />
         {isFresh ? null : props.cellUpdate}
       </details>

@@ -4,6 +4,11 @@ import React from 'react';
 
 import { HistoryList } from '../../../src/features/history/HistoryList';
 import type { IHistoryModel } from '../../../src/internalTokens';
+import { ApprovalModel } from '../../../src/model/approvals';
+import { CardProvider } from '../../../src/ui/context';
+import type { ICardContext } from '../../../src/ui/context';
+import { allowed, language, origins, source } from '../../examples';
+import { addSizes, removeSizes } from '../../sizes';
 
 function show(fields: Partial<IHistoryModel>): {
   load: jest.Mock;
@@ -14,7 +19,22 @@ function show(fields: Partial<IHistoryModel>): {
   const changed = new Signal<object, void>({});
   const model = { changed, items: [], hasMore: false, load, loadMore };
   const history = { ...model, ...fields } as unknown as IHistoryModel;
-  render(<HistoryList history={history} />);
+  const approvals = new ApprovalModel(source());
+  for (const { id } of history.items) {
+    approvals.track(id);
+  }
+  approvals.remember(history.items);
+  const context: ICardContext = {
+    model: approvals,
+    origins,
+    nameOf: () => 'ada',
+    ...language
+  };
+  render(
+    <CardProvider value={context}>
+      <HistoryList history={history} />
+    </CardProvider>
+  );
   return { load, loadMore };
 }
 
@@ -39,4 +59,18 @@ test('while calls are loaded, that is said, and no more are asked for', () => {
   show({ state: 'loading', hasMore: true });
   expect(screen.getByRole('status').textContent).toBe('Loading…');
   expect(screen.queryByRole('button', { name: 'Load more' })).toBeNull();
+});
+
+test('of a thousand calls a few are in the page, each with its place among all', () => {
+  addSizes();
+  const items = Array.from({ length: 1000 }, (_, index) =>
+    allowed({ id: `r${index}` })
+  );
+  show({ items, state: 'ready' });
+  const shown = screen.getAllByRole('listitem');
+  expect(shown.length).toBeGreaterThan(20);
+  expect(shown.length).toBeLessThan(150);
+  expect(shown[2].getAttribute('aria-posinset')).toBe('3');
+  expect(shown[2].getAttribute('aria-setsize')).toBe('1000');
+  removeSizes();
 });

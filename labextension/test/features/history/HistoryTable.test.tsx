@@ -12,6 +12,7 @@ import { ApprovalModel } from '../../../src/model/approvals';
 import { CardProvider } from '../../../src/ui/context';
 import type { ICardContext } from '../../../src/ui/context';
 import { allowed, language, origins, source } from '../../examples';
+import { addSizes, removeSizes } from '../../sizes';
 
 const QUESTION: IQuestionRecord = {
   mode: 'form',
@@ -26,11 +27,11 @@ function ended(state: OutcomeState): NonNullable<IAuditRecord['outcome']> {
   return { state, error: '', started_at: '2026-01-01T00:01:00Z' };
 }
 
-/** The line of a record. */
-function lineOf(change: (record: IAuditRecord) => void): HTMLElement {
+/** A record of a call that ran. */
+function recordOf(id: string): IAuditRecord {
   const { call, evaluation, decision, created_at } = allowed();
-  const record: IAuditRecord = {
-    id: 'r1',
+  return {
+    id,
     status: 'approved',
     signature: 'delete_order(order_id=1042)',
     ended_at: created_at,
@@ -38,10 +39,21 @@ function lineOf(change: (record: IAuditRecord) => void): HTMLElement {
     seconds: 1,
     ...{ call, evaluation, decision, created_at }
   };
+}
+
+/** The line of a record. */
+function lineOf(change: (record: IAuditRecord) => void): HTMLElement {
+  const record = recordOf('r1');
   change(record);
+  return show([record]);
+}
+
+function show(records: readonly IAuditRecord[]): HTMLElement {
   const model = new ApprovalModel(source());
-  model.track(record.id);
-  model.remember([allowed({ id: record.id })]);
+  for (const { id } of records) {
+    model.track(id);
+  }
+  model.remember(records.map(({ id }) => allowed({ id })));
   const context: ICardContext = {
     model,
     origins,
@@ -50,7 +62,7 @@ function lineOf(change: (record: IAuditRecord) => void): HTMLElement {
   };
   return render(
     <CardProvider value={context}>
-      <HistoryTable records={[record]} />
+      <HistoryTable records={records} />
     </CardProvider>
   ).container;
 }
@@ -126,4 +138,33 @@ test('the card of an opened line does not repeat the call', () => {
   });
   expect(line.querySelector('.jp-AgentBox-outcome')).not.toBeNull();
   expect(line.textContent?.split('delete_order(')).toHaveLength(2);
+});
+
+test('an opened line shows what its card has, without another click', () => {
+  const line = lineOf(() => undefined);
+  act(() => {
+    screen.getByRole('button', { name: /delete_order/ }).click();
+  });
+  const details = line.querySelector<HTMLDetailsElement>('.jp-AgentBox-final');
+  expect(details?.open).toBe(true);
+  expect(details?.textContent).toContain('order_id');
+});
+
+test('of a thousand calls a few lines are in the page; an opened one stays', () => {
+  addSizes();
+  const names = Array.from({ length: 1000 }, (_, index) => `r${index}`);
+  const table = show(names.map(recordOf));
+  act(() => {
+    screen.getAllByRole('button', { name: /delete_order/ })[3].click();
+  });
+  const rows = table.querySelectorAll('tr[role="row"]');
+  expect(rows.length).toBeGreaterThan(20);
+  expect(rows.length).toBeLessThan(150);
+  const whole = table.querySelector('table')?.getAttribute('aria-rowcount');
+  expect(whole).toBe('1003'); // the calls, a day, the head and a card
+  expect(
+    [...rows].map(row => row.getAttribute('aria-rowindex')).slice(0, 7)
+  ).toEqual(['1', '2', '3', '4', '5', '6', '7']);
+  expect(rows[6].querySelector('.jp-AgentBox-final')).not.toBeNull();
+  removeSizes();
 });

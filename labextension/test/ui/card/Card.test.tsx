@@ -280,15 +280,18 @@ test('the reason of a rule that asks is quoted in one line of text; one that nob
   expect(words('session')).toBeUndefined();
 });
 
-test('a description of one sentence is not said twice, unless the request is final', () => {
-  const item = approval();
-  item.tool.description = 'Delete an order.';
-  show(item);
-  expect(screen.queryByText('Server’s description')).toBeNull();
-  item.status = 'expired';
-  show(item);
-  expect(screen.getByText('Server’s description')).not.toBeNull();
-});
+test.each(['pending', 'expired'] as const)(
+  'a description of one sentence is the server’s words once while a request is %s',
+  status => {
+    const item = approval({ status });
+    item.tool.description = 'Delete an order.';
+    show(item);
+    expect(screen.getByText('Server’s words:').parentElement?.textContent).toBe(
+      'Server’s words: “Delete an order.”'
+    );
+    expect(screen.queryByText('Server’s description')).toBeNull();
+  }
+);
 
 test('allowing is the obvious answer only where the server says that nothing is destroyed', () => {
   const hints: IJsonObject[] = [

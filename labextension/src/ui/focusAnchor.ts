@@ -7,7 +7,7 @@
 import type { IDisposable } from '@lumino/disposable';
 
 /** The anchored element: the focused row of a table, or otherwise the card. */
-const KEPT = '.jp-AgentBox-row, .jp-AgentBox-card';
+const KEPT = '.jp-AgentBox-row, .jp-AgentBox-historyRow, .jp-AgentBox-card';
 
 /** Scrolls a node so that the focused row or card stays where the person last saw it. */
 export class FocusAnchor implements IDisposable {
