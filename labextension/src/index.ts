@@ -39,7 +39,11 @@ import { thinkingPlugin } from './features/threads/thinkingPlugin';
 import { itemsPlugin } from './features/threads/itemsPlugin';
 import { threadsPlugin } from './features/threads/threadsPlugin';
 import { threadsSectionPlugin } from './features/threads/threadsSectionPlugin';
+import { guidePlugin } from './shell/guidePlugin';
+import { panelToolbarPlugin } from './shell/panelToolbarPlugin';
+import { soundPlugin } from './features/approvals/soundPlugin';
 import { statusPlugin } from './shell/statusPlugin';
+import { toolDemoPlugin } from './shell/toolDemoPlugin';
 
 const plugins: JupyterFrontEndPlugin<unknown>[] = [
   clientPlugin,
@@ -75,9 +79,13 @@ const plugins: JupyterFrontEndPlugin<unknown>[] = [
   publicApprovalsPlugin,
   statusPlugin,
   notificationsPlugin,
+  soundPlugin,
   kernelExitsPlugin,
   commandsPlugin,
   agentNotebookPlugin,
+  toolDemoPlugin,
+  guidePlugin,
+  panelToolbarPlugin,
   commPlugin
 ];
 

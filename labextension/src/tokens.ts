@@ -75,8 +75,17 @@ export interface IAgentBoxPanel {
   reveal(): void;
   /** Move the focus into the panel, unless it is there. */
   takeFocus(): void;
+  /** Show the panel and one of its tabs, by the id of the section after which the tab is named. */
+  showTab(id: string): void;
   /** Add a section. Throws if there is one of that id. */
   addSection(section: IPanelSection): ISectionHandle;
+  /**
+   * Add a widget to the toolbar, which is there with every tab.
+   *
+   * @param name - Unique in the toolbar.
+   * @param side - At the start are buttons that act on what the panel shows, at the end those that lead elsewhere.
+   */
+  addToolbarItem(name: string, item: Widget, side: 'start' | 'end'): void;
 }
 
 /** The token of `IApprovals`. */

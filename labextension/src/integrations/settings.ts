@@ -10,6 +10,10 @@ import { Signal } from '@lumino/signaling';
 /** The plugin with the settings for notifications. */
 export const NOTIFICATION_SETTINGS = 'jupyter-agentbox:notifications';
 
+/** The plugin with JupyterLab's *Do Not Disturb* setting. */
+export const JUPYTERLAB_NOTIFICATIONS =
+  '@jupyterlab/apputils-extension:notification';
+
 /**
  * Call back with the settings of a plugin, now and whenever they change, until the result is disposed. Their types and
  * defaults are in the schema.

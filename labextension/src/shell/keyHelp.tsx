@@ -78,12 +78,6 @@ export function Keys({ oldest, trans }: IKeysProps): JSX.Element {
           )
         ],
         [
-          trans.__('Shift+Tab'),
-          trans.__(
-            'on the first card in the panel: goes to the button that rejects all shown requests, if there is one'
-          )
-        ],
-        [
           'T',
           trans.__(
             'on a card of a cell with many calls: goes to the table in which all that wait can be decided together'

@@ -3,15 +3,19 @@
  */
 import type { JupyterFrontEnd } from '@jupyterlab/application';
 import type { TranslationBundle } from '@jupyterlab/translation';
-import { SidePanel } from '@jupyterlab/ui-components';
+import { SidePanel, Toolbar } from '@jupyterlab/ui-components';
 import { DisposableDelegate } from '@lumino/disposable';
 import { Signal } from '@lumino/signaling';
 import type { ISignal } from '@lumino/signaling';
 import { Panel } from '@lumino/widgets';
+import type { Widget } from '@lumino/widgets';
 
 import type { IAgentBoxPanel, IPanelSection, ISectionHandle } from '../tokens';
 import { approvalIcon } from '../ui/icons';
 import { badge, PanelTab, PanelTabBar, SectionFrame } from './panelTab';
+
+/** The name of what stands between the two sides of the toolbar. */
+const SPACER = 'spacer';
 
 /** What the panel needs. */
 export interface ISidePanelOptions {
@@ -35,6 +39,9 @@ export class AgentBoxPanel extends SidePanel implements IAgentBoxPanel {
     this._bar = new PanelTabBar(_options.trans.__('Approvals'));
     this.header.addWidget(this._bar);
     this._bar.currentChanged.connect(this._onCurrentChanged, this);
+    this.toolbar.node.setAttribute('role', 'toolbar');
+    this.toolbar.node.setAttribute('aria-label', _options.trans.__('AgentBox'));
+    this.toolbar.addItem(SPACER, Toolbar.createSpacerItem());
     this._updateTitle();
     void _options.restored.then(() => {
       // The page was laid out as it was left, which may have closed what was opened meanwhile.
@@ -61,6 +68,22 @@ export class AgentBoxPanel extends SidePanel implements IAgentBoxPanel {
   takeFocus(): void {
     if (!this.node.contains(document.activeElement)) {
       this.node.focus({ preventScroll: true });
+    }
+  }
+
+  showTab(id: string): void {
+    const tab = this._tabs.find(({ tabId }) => tabId === id);
+    this.reveal();
+    if (tab) {
+      this._choose(tab);
+    }
+  }
+
+  addToolbarItem(name: string, item: Widget, side: 'start' | 'end'): void {
+    if (side === 'start') {
+      this.toolbar.insertBefore(SPACER, name, item);
+    } else {
+      this.toolbar.addItem(name, item);
     }
   }
 

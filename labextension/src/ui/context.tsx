@@ -7,7 +7,7 @@ import { Signal } from '@lumino/signaling';
 import type { ISignal } from '@lumino/signaling';
 import React from 'react';
 
-import type { ICellUpdate } from '../api/protocol';
+import type { IApproval, ICellUpdate } from '../api/protocol';
 import type { FeatureName, IFeatureLock } from '../api/rules';
 import type {
   IApprovalModel,
@@ -34,6 +34,14 @@ export interface IMissingValue {
   insert: (card: HTMLElement, name: string) => void;
 }
 
+/** A value that a person opens on a page of its own. */
+export interface IOpenedValue {
+  name: string;
+  text: string;
+  /** The language; a plain text has `text/plain`. */
+  mimeType: string;
+}
+
 /** The context of every view of requests. */
 export interface ICardContext extends ILanguage {
   model: IApprovalModel;
@@ -52,6 +60,10 @@ export interface ICardContext extends ILanguage {
   openTogether?: (id: string) => void;
   /** Show the panel; not needed by views in it. */
   openPanel?: () => void;
+  /** Is told of a request whose cell was gone to, and has no card for it. */
+  noCard?: (approval: IApproval) => void;
+  /** Show a long value on a page of its own. */
+  openValue?: (value: IOpenedValue) => void;
   /** Move the focus on from a card that was decided. */
   leave?: (card: HTMLElement) => void;
   /** Give the focus back to where the person was before they came to a card, or to the panel's list. */
@@ -137,6 +149,11 @@ export function useNameOf(): NameOf {
 /** Creates editors for code; `null` if the application has none. */
 export function useEditors(): IEditorFactoryService | null {
   return React.useContext(Editors);
+}
+
+/** Shows a long value on a page of its own; `undefined` where there is no such page. */
+export function useOpenValue(): ICardContext['openValue'] {
+  return React.useContext(Cards)?.openValue;
 }
 
 /** The context of views of requests; throws outside a `CardProvider`. */

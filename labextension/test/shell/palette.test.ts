@@ -5,6 +5,8 @@ import { historyPagePlugin } from '../../src/features/history/historyPagePlugin'
 import { insertCommandPlugin } from '../../src/features/threads/insertCommandPlugin';
 import { agentNotebookPlugin } from '../../src/shell/agentNotebookPlugin';
 import { commandsPlugin } from '../../src/shell/commandsPlugin';
+import { guidePlugin } from '../../src/shell/guidePlugin';
+import { toolDemoPlugin } from '../../src/shell/toolDemoPlugin';
 import { trans } from '../examples';
 
 // Its editor needs a browser.
@@ -24,6 +26,8 @@ test('all commands are in one category of the palette', () => {
   historyPagePlugin.activate(app, {}, { trans }, palette);
   insertCommandPlugin.activate(app, {}, palette, null);
   agentNotebookPlugin.activate(app, null, palette, null, null);
+  guidePlugin.activate(app, {}, palette, null);
+  toolDemoPlugin.activate(app, null, palette, null);
 
   expect(Object.keys(found)).toEqual(['AgentBox (MCP)']);
   expect(found['AgentBox (MCP)'].sort()).toEqual(

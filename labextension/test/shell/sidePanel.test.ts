@@ -193,3 +193,32 @@ test('laying the page out opens no panel that nobody wanted', async () => {
   await Promise.resolve();
   expect(activateById).not.toHaveBeenCalled();
 });
+
+test('the toolbar has what acts on the panel at the start, and what leads elsewhere at the end', () => {
+  const item = (text: string): Widget => {
+    const node = document.createElement('button');
+    node.textContent = text;
+    return new Widget({ node });
+  };
+  panel.addToolbarItem('guide', item('Guide'), 'end');
+  panel.addToolbarItem('reject', item('Reject'), 'start');
+  panel.addToolbarItem('last', item('Last'), 'end');
+  const toolbar = panel.node.querySelector('[role="toolbar"]');
+  expect(toolbar?.getAttribute('aria-label')).toBe('AgentBox');
+  expect(texts(toolbar?.children ?? [])).toEqual([
+    'Reject',
+    '',
+    'Guide',
+    'Last'
+  ]);
+});
+
+test('a tab can be shown by its id, which opens the panel', () => {
+  add('pending', 100);
+  add('servers', 300);
+  panel.showTab('servers');
+  expect(shown()).toEqual(['servers']);
+  expect(activateById).toHaveBeenCalledWith('jupyter-agentbox-panel');
+  panel.showTab('unknown');
+  expect(shown()).toEqual(['servers']);
+});

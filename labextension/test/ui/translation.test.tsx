@@ -25,6 +25,7 @@ import { Notifier } from '../../src/features/approvals/notifier';
 import { QuestionNotifier } from '../../src/features/approvals/questionNotifier';
 import { PendingFilter } from '../../src/features/approvals/pendingFilter';
 import { PendingList } from '../../src/features/approvals/PendingList';
+import { RejectAllButton } from '../../src/features/approvals/RejectAllButton';
 import { HubRequestList } from '../../src/features/hubRequests/HubRequestList';
 import { HistoryList } from '../../src/features/history/HistoryList';
 import { HistoryTable } from '../../src/features/history/HistoryTable';
@@ -46,6 +47,7 @@ import { RequestCard } from '../../src/ui/card/RequestCard';
 import { CardProvider, LanguageProvider } from '../../src/ui/context';
 import type { ICardContext } from '../../src/ui/context';
 import { addCommands } from '../../src/shell/commands';
+import { Guide } from '../../src/shell/guide';
 import { addKeyHelp, Keys } from '../../src/shell/keyHelp';
 import { AgentBoxPanel } from '../../src/shell/sidePanel';
 import { StatusButton } from '../../src/shell/status';
@@ -290,6 +292,7 @@ test.each([
         filter={new PendingFilter()}
         wanted={null}
         isOpened={false}
+        rejectsAll={0}
       />
       <HistoryList history={history as unknown as IHistoryModel} />
       <ServerList servers={servers} />
@@ -302,36 +305,61 @@ test.each([
   Signal.clearData(shared.model);
 });
 
-test('no word of the form that rejects all is only English', async () => {
-  const { call } = request();
-  const shared = context(
-    ...Array.from({ length: 12 }, (_, n) =>
-      request({
-        id: `${n}`,
-        call: { ...call, tool: `α${n}`, notebook_path: `β${n % 2}` }
-      })
-    )
-  );
-  await shared.model.refresh();
-  const { container } = render(
-    <CardProvider value={shared}>
-      <PendingList
-        filter={new PendingFilter()}
-        wanted={null}
-        isOpened={false}
-      />
-    </CardProvider>
-  );
-  await act(() => Promise.resolve());
-  const [button] = container.querySelectorAll(
-    '.jp-AgentBox-rejectAll > button'
-  );
-  byPerson(button, new MouseEvent('click', { bubbles: true }));
-  shared.model.remember([request({ id: '99', call: { ...call, tool: 'γ' } })]);
-  await act(() => Promise.resolve());
-  expect(container.querySelector('textarea')).not.toBeNull();
-  expect(untranslated(container)).toEqual([]);
-  Signal.clearData(shared.model);
+test.each(['shown', 'all'])(
+  'no word of the form that rejects what is %s is only English',
+  async which => {
+    const { call } = request();
+    const shared = context(
+      ...Array.from({ length: 12 }, (_, n) =>
+        request({
+          id: `${n}`,
+          call: { ...call, tool: `α${n}`, notebook_path: `β${n % 2}` }
+        })
+      )
+    );
+    await shared.model.refresh();
+    const filter = new PendingFilter();
+    filter.text = which === 'shown' ? 'α' : '';
+    const list = (rejectsAll: number): JSX.Element => (
+      <CardProvider value={shared}>
+        <RejectAllButton filter={filter} onActivate={() => undefined} />
+        <PendingList
+          filter={filter}
+          wanted={null}
+          isOpened={false}
+          rejectsAll={rejectsAll}
+        />
+      </CardProvider>
+    );
+    const { container, rerender } = render(list(0));
+    await act(() => Promise.resolve());
+    if (which === 'shown') {
+      const [button] = container.querySelectorAll(
+        '.jp-AgentBox-rejectAll > button'
+      );
+      byPerson(button, new MouseEvent('click', { bubbles: true }));
+    } else {
+      rerender(list(1));
+    }
+    const late = request({ id: '99', call: { ...call, tool: 'αγ' } });
+    act(() => {
+      shared.model.remember([late]);
+    });
+    expect(container.querySelector('textarea')).not.toBeNull();
+    expect(
+      container.querySelectorAll('[role="status"] .jp-AgentBox-note')
+    ).toHaveLength(1);
+    expect(untranslated(container)).toEqual([]);
+    Signal.clearData(shared.model);
+  }
+);
+
+test('no word of the guide is only English', () => {
+  const links = { showTab: () => undefined, execute: () => undefined };
+  const { container } = render(<Guide links={links} trans={trans} />);
+  const parts = [...container.querySelectorAll('h1, h2, p, button')];
+  const whole = parts.map(part => part.textContent ?? '');
+  expect(whole.filter(text => !/^⟦.*⟧$/.test(text))).toEqual([]);
 });
 
 test('no word of the help with the keys is only English', () => {

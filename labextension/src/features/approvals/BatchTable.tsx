@@ -15,6 +15,7 @@ import { describeIsolation } from '../../ui/text/isolation';
 import { describeRisk, isGrave } from '../../ui/text/risk';
 import { label } from '../../ui/text/visibleText';
 import { useKeptFocus } from '../../ui/hooks/useKeptFocus';
+import { useGoToCell } from '../../ui/hooks/useGoToCell';
 import { ITEM_KEY, useWindow } from '../../ui/hooks/useWindow';
 import { BatchBar } from './BatchBar';
 import { BatchRow } from './BatchRow';
@@ -196,6 +197,7 @@ interface IHeadProps {
 function Head(props: IHeadProps): JSX.Element {
   const trans = useTrans();
   const { origins } = useCardContext();
+  const goToCell = useGoToCell();
   const { approval, pending, hidden, titleId } = props;
   const { call, evaluation } = approval;
   // Where rules differ, each opened row has its own.
@@ -238,7 +240,7 @@ function Head(props: IHeadProps): JSX.Element {
           <LinkButton
             label={trans.__('Go to cell')}
             onClick={() => {
-              void origins.reveal(approval);
+              goToCell(approval);
             }}
           />
         ) : null}

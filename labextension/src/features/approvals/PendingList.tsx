@@ -12,6 +12,7 @@ import { TypedText } from '../../ui/card/TypedText';
 import { PersonButton } from '../../ui/guarded/PersonButton';
 import { openPage } from '../../ui/question/Address';
 import { oldestFirst } from '../../model/entry';
+import { useGoToCell } from '../../ui/hooks/useGoToCell';
 import { useSignal } from '../../ui/hooks/useSignal';
 import { LinkButton } from '../../ui/components/VisibleText';
 import { ShownContent } from '../../ui/guarded/DecisionButton';
@@ -20,7 +21,6 @@ import { itemsOf, tableKey } from './batches';
 import type { IPendingItem } from './batches';
 import { FilterBar } from './FilterBar';
 import { useForgetAllBut } from './keptReasons';
-import { FEW } from './pendingFilter';
 import type { PendingFilter } from './pendingFilter';
 import { ALL, RejectAll } from './RejectAll';
 import { useFilledIn } from './useFilledIn';
@@ -36,6 +36,8 @@ export interface IPendingListProps {
   wanted: string | null;
   /** Whether that request is opened if it is a row of a table. */
   isOpened: boolean;
+  /** Changes each time that a person wants to reject all that wait. */
+  rejectsAll: number;
   /** Is told that nothing waits any more. */
   onEmptied?: (list: HTMLElement) => void;
 }
@@ -57,7 +59,8 @@ export function PendingList(props: IPendingListProps): JSX.Element {
     groups,
     one => filter.accepts(one) || isFilledIn(one.id)
   );
-  const total = pendingIn(matching).length;
+  const all = pendingIn(matching);
+  const total = all.length;
   const { shown, more } = firstItems(matching, limit, wanted);
   const shownPending = pendingIn(shown);
   useForgetAllBut(reasonKeys(groups));
@@ -102,7 +105,9 @@ export function PendingList(props: IPendingListProps): JSX.Element {
       <ShownContent.Provider value={filter.text}>
         <RejectAll
           shown={shownPending}
-          isOffered={pending.length > FEW || filter.isActive}
+          all={all}
+          isOffered={filter.isActive}
+          wanted={props.rejectsAll}
           onClose={closeForm}
           onFailure={onFailure}
         />
@@ -161,6 +166,7 @@ function ConnectionNote(): JSX.Element | null {
 function CallsAtHub(): JSX.Element | null {
   const { model, origins } = useCardContext();
   const trans = useTrans();
+  const goToCell = useGoToCell();
   const count = model.atHub.length;
   const oldest = model.atHub.find(one => origins.hasPlace(one));
   const url = model.atHub
@@ -177,7 +183,7 @@ function CallsAtHub(): JSX.Element | null {
         <LinkButton
           label={trans._n('Show it', 'Show one', count)}
           onClick={() => {
-            void origins.reveal(oldest);
+            goToCell(oldest);
           }}
         />
       ) : null}{' '}

@@ -27,6 +27,18 @@ export class PendingSection extends ReactWidget {
     };
   }
 
+  /** What a person filters by. */
+  get filter(): PendingFilter {
+    return this._filter;
+  }
+
+  /** Open the form that rejects all that wait, for a person who asks for it. */
+  rejectAll(): void {
+    this._filter.text = '';
+    this._rejectsAll += 1;
+    this.update();
+  }
+
   /** The card after the focused one, or before it. */
   async findNext(step: 1 | -1): Promise<HTMLElement | undefined> {
     await this.rendered();
@@ -95,6 +107,7 @@ export class PendingSection extends ReactWidget {
               filter={this._filter}
               wanted={this._wanted}
               isOpened={this._isOpened}
+              rejectsAll={this._rejectsAll}
               onEmptied={this._onEmptied}
             />
           </KeptReasons.Provider>
@@ -143,6 +156,7 @@ export class PendingSection extends ReactWidget {
   private readonly _forms = new Forms();
   /** Whether the wanted request is opened if it is a row. */
   private _isOpened = false;
+  private _rejectsAll = 0;
   private readonly _reasons: Reasons = new Map();
   private _wanted: string | null = null;
 }

@@ -1,5 +1,5 @@
 /**
- * Rejects all requests that are shown, of whatever tool. There is nothing of the kind that allows them.
+ * Rejects all requests that wait or are shown, of whatever tool. There is nothing of the kind that allows them.
  */
 import React from 'react';
 
@@ -25,8 +25,12 @@ const MAX_LINES = 8;
 export interface IRejectAllProps {
   /** The pending requests that are shown, oldest first. */
   shown: readonly IApproval[];
-  /** Whether there is a button: so many wait that it is worth one, or a filter chooses. */
+  /** All pending requests that match the filter, whether they are rendered or not. */
+  all: readonly IApproval[];
+  /** Whether there is a button for those that are shown: a filter chooses. */
   isOffered: boolean;
+  /** Changes each time that a person wants the form for all. */
+  wanted: number;
   /** Is told that the form closes, and the focus needs another place. */
   onClose: () => void;
   /** Is told what became of answers that did not count, and what was typed for them. */
@@ -42,8 +46,22 @@ export function RejectAll(props: IRejectAllProps): JSX.Element | null {
   const { model } = useCardContext();
   const { shown, onFailure } = props;
   const isFilledIn = useFilledIn();
-  const free = shown.filter(({ id }) => !isFilledIn(id));
+  const [isForAll, setForAll] = React.useState(false);
+  const some = isForAll ? props.all : shown;
+  const free = some.filter(({ id }) => !isFilledIn(id));
   const [ids, setIds] = React.useState<ReadonlySet<string> | null>(null);
+  const open = (approvals: readonly IApproval[], forAll: boolean): void => {
+    const chosenNow = approvals.filter(({ id }) => !isFilledIn(id));
+    setForAll(forAll);
+    setIds(
+      chosenNow.length > 0 ? new Set(chosenNow.map(({ id }) => id)) : null
+    );
+  };
+  const [lastWanted, setLastWanted] = React.useState(props.wanted);
+  if (props.wanted !== lastWanted) {
+    setLastWanted(props.wanted);
+    open(props.all, true);
+  }
   const [isBack, setBack] = React.useState(false);
   const [reason, setReason] = useKeptReason(ALL);
   const chosen = free.filter(({ id }) => ids?.has(id));
@@ -55,6 +73,7 @@ export function RejectAll(props: IRejectAllProps): JSX.Element | null {
   const end = React.useRef<() => void>();
   end.current = () => {
     setIds(null);
+    setForAll(false);
     setReason('');
     onFailure(
       trans.__(
@@ -70,6 +89,7 @@ export function RejectAll(props: IRejectAllProps): JSX.Element | null {
   }, [isOver]);
   const close = (isCancelled: boolean): void => {
     setIds(null);
+    setForAll(false);
     setBack(isCancelled);
     props.onClose();
   };
@@ -91,7 +111,7 @@ export function RejectAll(props: IRejectAllProps): JSX.Element | null {
               isDisabled={isBusy}
               isFocused={isBack}
               onActivate={() => {
-                setIds(new Set(free.map(({ id }) => id)));
+                open(shown, false);
               }}
             />
           </div>
@@ -101,8 +121,10 @@ export function RejectAll(props: IRejectAllProps): JSX.Element | null {
   }
   return (
     <Form
+      key={String(isForAll)}
       chosen={chosen}
-      others={shown.length - chosen.length}
+      others={some.length - chosen.length}
+      isForAll={isForAll}
       isBusy={isBusy}
       onReject={answer => {
         close(false);
@@ -120,8 +142,10 @@ export function RejectAll(props: IRejectAllProps): JSX.Element | null {
 
 interface IFormProps {
   chosen: readonly IApproval[];
-  /** How many requests are shown that are not included. */
+  /** How many requests are shown, or wait, that are not included. */
   others: number;
+  /** Whether the form is for all that waited, and not only for those that were shown. */
+  isForAll: boolean;
   isBusy: boolean;
   onReject: React.ComponentProps<typeof BatchReject>['onReject'];
   onCancel: () => void;
@@ -130,7 +154,7 @@ interface IFormProps {
 function Form(props: IFormProps): JSX.Element {
   const trans = useTrans();
   const { model } = useCardContext();
-  const { chosen, others } = props;
+  const { chosen, others, isForAll } = props;
   const titleId = React.useId();
   const loss = describeLoss(model.connection, trans);
   return (
@@ -145,18 +169,28 @@ function Form(props: IFormProps): JSX.Element {
       </div>
       <Tools approvals={chosen} />
       <p className="jp-AgentBox-note">
-        {trans.__(
-          'These requests were shown when you opened this form. Requests that arrive or are shown later are not included.'
-        )}
+        {isForAll
+          ? trans.__(
+              'These requests were waiting when you opened this form, in whatever notebook. Requests that arrive later are not included.'
+            )
+          : trans.__(
+              'These requests were shown when you opened this form. Requests that arrive or are shown later are not included.'
+            )}
       </p>
       <div role="status">
         {others > 0 ? (
           <p className="jp-AgentBox-note">
-            {trans._n(
-              '%1 other request is shown now, and is not included.',
-              '%1 other requests are shown now, and are not included.',
-              others
-            )}
+            {isForAll
+              ? trans._n(
+                  '%1 other request is waiting now, and is not included.',
+                  '%1 other requests are waiting now, and are not included.',
+                  others
+                )
+              : trans._n(
+                  '%1 other request is shown now, and is not included.',
+                  '%1 other requests are shown now, and are not included.',
+                  others
+                )}
           </p>
         ) : null}
       </div>

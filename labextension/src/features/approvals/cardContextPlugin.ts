@@ -21,6 +21,8 @@ import { languageOf } from '../../ui/text/language';
 import { reviewerNames } from '../../ui/text/reviewers';
 import { MAKE_RULE } from '../../ui/commandIds';
 import { FocusRestorer } from './focusRestorer';
+import { tellOfNoCard } from './noCard';
+import { makeValuePage } from './valuePage';
 
 /** Provides the context that every view of requests needs. */
 export const cardContextPlugin: JupyterFrontEndPlugin<ICardContext> = {
@@ -57,7 +59,7 @@ export const cardContextPlugin: JupyterFrontEndPlugin<ICardContext> = {
       void app.commands.execute(MAKE_RULE, { requestId, effect });
     };
     const restorer = new FocusRestorer(notebooks, consoles);
-    return {
+    const context: ICardContext = {
       ...language,
       model,
       origins,
@@ -67,7 +69,19 @@ export const cardContextPlugin: JupyterFrontEndPlugin<ICardContext> = {
       editors,
       makeRule,
       restoreFocus: restorer.leave.bind(restorer),
-      proposeUpdate: client.proposeUpdate.bind(client)
+      proposeUpdate: client.proposeUpdate.bind(client),
+      noCard: approval => {
+        tellOfNoCard(approval, language.trans);
+      },
+      openValue: value => {
+        const page = makeValuePage(value, context);
+        app.shell.add(page, 'main');
+        if (!page.isAttached) {
+          app.shell.add(page, 'right'); // Jupyter Notebook has room for one document only
+        }
+        app.shell.activateById(page.id);
+      }
     };
+    return context;
   }
 };

@@ -12,7 +12,11 @@ import { HubRequestNotifier } from './hubRequestNotifier';
 import { Notifier } from './notifier';
 import { QuestionNotifier } from './questionNotifier';
 import { TitleCount } from './titleCount';
-import { NOTIFICATION_SETTINGS, onSettings } from '../../integrations/settings';
+import {
+  JUPYTERLAB_NOTIFICATIONS,
+  NOTIFICATION_SETTINGS,
+  onSettings
+} from '../../integrations/settings';
 import {
   IApprovalModel,
   IApprovalPanel,
@@ -20,9 +24,6 @@ import {
   IOrigins,
   IQuestionsModel
 } from '../../internalTokens';
-
-/** The plugin with JupyterLab's *Do Not Disturb* setting. */
-const JUPYTERLAB_NOTIFICATIONS = '@jupyterlab/apputils-extension:notification';
 
 /** Notifies of requests whose cell is out of view. */
 export const notificationsPlugin: JupyterFrontEndPlugin<void> = {

@@ -9,6 +9,7 @@ import { IApprovalPanel, ICardContext } from '../../internalTokens';
 import { IAgentBoxPanel } from '../../tokens';
 import { ApprovalPanel } from './approvalPanel';
 import { PendingSection } from './PendingSection';
+import { RejectAllItem } from './RejectAllButton';
 
 /** Adds the pending requests to the side panel. */
 export const panelPlugin: JupyterFrontEndPlugin<IApprovalPanel> = {
@@ -33,6 +34,14 @@ export const panelPlugin: JupyterFrontEndPlugin<IApprovalPanel> = {
       widget: section
     });
     const approvals = new ApprovalPanel({ panel, section, handle, model });
+    const rejectAll = new RejectAllItem(context, {
+      filter: section.filter,
+      onActivate: () => {
+        approvals.show();
+        section.rejectAll();
+      }
+    });
+    panel.addToolbarItem('reject-all', rejectAll, 'start');
     onSettings(registry, panelPlugin.id, ({ openPanelAutomatically }) => {
       approvals.isAutomatic = openPanelAutomatically === true;
     });

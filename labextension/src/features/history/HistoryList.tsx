@@ -16,26 +16,17 @@ import { LoadFailure } from './LoadFailure';
 
 export interface IHistoryListProps {
   history: IHistoryModel;
-  /** Opens the page of all calls. */
-  onOpenPage?: () => void;
 }
 
 export function HistoryList(props: IHistoryListProps): JSX.Element {
   const trans = useTrans();
-  const { history, onOpenPage } = props;
+  const { history } = props;
   useSignal(history.changed);
   return (
     <section
       className="jp-AgentBox-history"
       aria-label={trans.__('Recent history')}
     >
-      {onOpenPage ? (
-        <LinkButton
-          label={trans.__('Show all history')}
-          title={trans.__('Open a page with all calls, a search and filters')}
-          onClick={onOpenPage}
-        />
-      ) : null}
       {history.items.length === 0 && history.state === 'ready' ? (
         <Empty />
       ) : null}

@@ -9,7 +9,6 @@ import { IAgentBoxPanel } from '../../tokens';
 import { Section } from '../../ui/components/Section';
 import { CardProvider } from '../../ui/context';
 import { HistoryList } from './HistoryList';
-import { OPEN_HISTORY } from './openHistory';
 
 /** Adds the final requests to the side panel. */
 export const historySectionPlugin: JupyterFrontEndPlugin<void> = {
@@ -18,19 +17,14 @@ export const historySectionPlugin: JupyterFrontEndPlugin<void> = {
   autoStart: true,
   requires: [IAgentBoxPanel, IHistoryModel, ICardContext],
   activate: (
-    app: JupyterFrontEnd,
+    _: JupyterFrontEnd,
     panel: IAgentBoxPanel,
     history: IHistoryModel,
     context: ICardContext
   ): void => {
     const content = (): JSX.Element => (
       <CardProvider value={context}>
-        <HistoryList
-          history={history}
-          onOpenPage={() => {
-            void app.commands.execute(OPEN_HISTORY);
-          }}
-        />
+        <HistoryList history={history} />
       </CardProvider>
     );
     panel.addSection({

@@ -9,6 +9,7 @@ import { visible } from '../text/visibleText';
 import { Card } from './Card';
 import { CellUpdate, mayUpdateCell } from './CellUpdate';
 import { LongRequest } from './LongArguments';
+import { useGoToCell } from '../hooks/useGoToCell';
 import { useSignal } from '../hooks/useSignal';
 import { QuestionList } from '../question/QuestionList';
 import { WhileConnected } from './WhileConnected';
@@ -59,6 +60,7 @@ function OneRequest(props: IRequestCardProps): JSX.Element {
   const { requestId, fallback, hasLink } = props;
   const context = useCardContext();
   const { model, origins, openInPanel, makeRule, leave, trans } = context;
+  const goToCell = useGoToCell();
   useSignal(model.changed, id => id === null || id === requestId);
   React.useEffect(() => {
     const tracking = model.track(requestId);
@@ -128,13 +130,7 @@ function OneRequest(props: IRequestCardProps): JSX.Element {
               }
             : undefined
         }
-        onReveal={
-          hasLink
-            ? shown => {
-                void origins.reveal(shown);
-              }
-            : undefined
-        }
+        onReveal={hasLink ? goToCell : undefined}
       />
     );
   }

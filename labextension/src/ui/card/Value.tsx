@@ -9,10 +9,14 @@ import { ExactNumber, isObject, namesOf, stringify } from '../../api/json';
 import type { IJsonObject, JsonValue } from '../../api/json';
 import { LinkButton, TextBlock, VisibleText } from '../components/VisibleText';
 import { UnseenReport } from '../components/Unseen';
+import { ValueTools } from '../components/ValueTools';
 import { CodeView } from '../code/CodeView';
 import { isSecretName } from '../text/secretNames';
 import { isColored, JSON_TYPE, kindOf } from '../text/valueKind';
 import { Picture } from './Picture';
+
+/** The type of a text that is in no language. */
+const PLAIN_TYPE = 'text/plain';
 
 /** The maximum number of characters of a value that is shown beside its name. */
 const MAX_INLINE = 72;
@@ -90,7 +94,16 @@ function Shown({ name, value, schema }: IValueProps): JSX.Element {
     );
   }
   if (isTable(value)) {
-    return <Table name={name} rows={value} />;
+    return (
+      <>
+        <Table name={name} rows={value} />
+        <ValueTools
+          text={stringify(value, 2)}
+          name={name}
+          mimeType={JSON_TYPE}
+        />
+      </>
+    );
   }
   const line = stringify(value);
   const isNested = !isScalar(value);
@@ -122,21 +135,37 @@ function LongText({ name, text, schema }: ILongTextProps): JSX.Element {
         <>
           <Picture image={kind.image} />
           <TextBlock text={text} name={name} />
+          <ValueTools text={text} name={name} mimeType={PLAIN_TYPE} />
         </>
       );
     case 'code':
-      return <CodeView code={text} name={name} mimeType={kind.mimeType} />;
+      return (
+        <>
+          <CodeView code={text} name={name} mimeType={kind.mimeType} />
+          <ValueTools text={text} name={name} mimeType={kind.mimeType} />
+        </>
+      );
     case 'text':
-      return <TextBlock text={text} name={name} />;
+      return (
+        <>
+          <TextBlock text={text} name={name} />
+          <ValueTools text={text} name={name} mimeType={PLAIN_TYPE} />
+        </>
+      );
   }
 }
 
 /** An object or a list, as the JSON that would be sent. */
 function Nested({ name, text }: ILongTextProps): JSX.Element {
-  return isColored(text) ? (
-    <CodeView code={text} name={name} mimeType={JSON_TYPE} />
-  ) : (
-    <TextBlock text={text} name={name} />
+  return (
+    <>
+      {isColored(text) ? (
+        <CodeView code={text} name={name} mimeType={JSON_TYPE} />
+      ) : (
+        <TextBlock text={text} name={name} />
+      )}
+      <ValueTools text={text} name={name} mimeType={JSON_TYPE} />
+    </>
   );
 }
 

@@ -58,6 +58,8 @@ function rejectAll(
         >
           <RejectAll
             shown={shown}
+            all={shown}
+            wanted={0}
             isOffered={true}
             onClose={onClose}
             onFailure={(...all) => {

@@ -139,10 +139,8 @@ test('J and K also lead to a table, and to the form that rejects all', async () 
     )
   );
   await section.rendered();
-  byPerson(
-    screen.getByRole('button', { name: 'Reject all shown (6)…' }),
-    new MouseEvent('click', { bubbles: true })
-  );
+  section.rejectAll();
+  await section.rendered();
   const form = screen.getByRole('group', { name: 'Reject 6 requests' });
   const table = await section.findTable('a0');
   const card = await section.find('a2');
@@ -177,13 +175,56 @@ test('if the focused button that rejects all goes, the first card gets the focus
   );
   model.remember(six);
   await section.rendered();
+  filterBy('tool');
   screen.getByRole('button', { name: 'Reject all shown (6)…' }).focus();
   act(() => {
-    model.remember([{ ...six[0], status: 'expired' }]);
+    model.remember(
+      six.slice(0, 5).map(each => ({ ...each, status: 'expired' }))
+    );
   });
   await section.rendered();
   expect(screen.queryByText(/Reject all/)).toBeNull();
-  expect(document.activeElement).toBe(await section.find('b1'));
+  expect(document.activeElement).toBe(await section.find('b5'));
+  section.dispose();
+});
+
+test('what is shown can be rejected while a filter chooses; otherwise the toolbar rejects all', async () => {
+  const section = await sectionOf(6);
+  expect(screen.queryByText(/Reject all/)).toBeNull();
+  filterBy('tool_3');
+  expect(screen.queryByText(/Reject all/)).toBeNull(); // one request has its own button
+  filterBy('tool');
+  expect(screen.getByText('Reject all shown (6)…')).not.toBeNull();
+  section.dispose();
+});
+
+test('the form for all names and rejects what waits, also what is hidden or not rendered', async () => {
+  const section = await sectionOf(60);
+  expect(shown(section)).toBe(50);
+  filterBy('tool_3');
+  section.rejectAll();
+  await section.rendered();
+  expect(screen.getByLabelText<HTMLInputElement>('Filter').value).toBe('');
+  expect(screen.getByRole('group', { name: 'Reject 60 requests' })).toBe(
+    document.activeElement?.closest('.jp-AgentBox-card')
+  );
+  expect(section.node.textContent).toContain('Requests that arrive later');
+  filterBy('tool_31'); // what a filter hides leaves the form
+  expect(
+    screen.getByRole('group', { name: 'Reject 1 request' })
+  ).not.toBeNull();
+  section.dispose();
+});
+
+test('a thousand requests of different tools are fifty cards in the page, and links to the rest', async () => {
+  const section = await sectionOf(1000);
+  expect(shown(section)).toBe(50);
+  expect(section.node.querySelectorAll('li')).toHaveLength(50);
+  expect(section.node.querySelectorAll('*').length).toBeLessThan(6_000);
+  act(() => {
+    screen.getByText('Show 50 more (1000 in total)').click();
+  });
+  expect(shown(section)).toBe(100);
   section.dispose();
 });
 

@@ -125,7 +125,9 @@ test('a text that is like a button or a card stays in its box', () => {
   const node = show({ sql: imitation });
   expect(lines(node)).toEqual(imitation.split('\n'));
   expect(screen.getAllByRole('button', { name: 'Allow once' })).toHaveLength(1);
-  expect(node.querySelector('dd style, dd button')).toBeNull();
+  expect(node.querySelector('dd style, pre button')).toBeNull();
+  const own = [...node.querySelectorAll('dd button')];
+  expect(own.map(button => button.textContent)).toEqual(['Copy']);
 });
 
 test('an editor that cannot be made leaves the plain text', () => {
