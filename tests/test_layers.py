@@ -120,6 +120,8 @@ LATE = {
     ("kernel_app.launcher", ""): _SOURCES,
     ("kernel_app.launcher", "kernel_app.streams"): _SOURCES,
     ("kernel_app.launcher", "kernel_app.workspace"): _SOURCES,
+    ("kernel.extension", "kernel.network_errors"): "only a sandboxed kernel needs it",
+    ("kernel.results", "pandas"): "optional, and slow",
     ("kernel.media", "IPython.display"): "results can be read where IPython is not",
     ("kernel.runtime", "kernel.failures"): _KERNEL_START,
     ("kernel.runtime", "kernel.link"): _KERNEL_START,
@@ -366,6 +368,10 @@ def test_what_decides_has_no_file_socket_loop_clock_or_random(part: str) -> None
     assert impure == []
 
 
+#: What the kernel's side imports only on demand, and says how to get if it is missing.
+OPTIONAL_IN_KERNEL = {("kernel.results", "pandas")}
+
+
 def test_the_kernel_needs_nothing_that_its_environment_may_lack() -> None:
     unsure = [
         str(found)
@@ -373,6 +379,7 @@ def test_the_kernel_needs_nothing_that_its_environment_may_lack() -> None:
         if part_of(found.module) == "kernel"
         and not is_ours(found.imported)
         and found.imported.split(".")[0] not in {*sys.stdlib_module_names, *KERNEL_PACKAGES}
+        and (below(found.module), found.imported) not in OPTIONAL_IN_KERNEL
     ]
 
     assert unsure == []

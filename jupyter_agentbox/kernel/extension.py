@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
+
+from jupyter_agentbox.core.network_hints import SANDBOX_DOMAINS
 
 from . import agent_magic, runtime
 from .agent_magic import AgentMagic
@@ -20,6 +23,10 @@ def load(shell: Any) -> None:
     if shell is None:
         return
     runtime.attach(shell)
+    if SANDBOX_DOMAINS in os.environ:
+        from .network_errors import after_cell  # noqa: PLC0415  # other kernels need not load it
+
+        shell.events.register("post_run_cell", after_cell)
     if "agentbox" not in shell.magics_manager.magics["line"]:
         shell.register_magic_function(agentbox, magic_kind="line", magic_name="agentbox")
         shell.set_hook("complete_command", complete, str_key="%agentbox")

@@ -69,6 +69,18 @@ async def test_tool_call_of_a_sandboxed_kernel_names_the_level_and_gives_its_res
         assert (await kernel.run("'orders' in globals()")).value == "False"
 
 
+async def test_an_error_of_the_network_says_what_has_blocked_it_and_what_setting_allows_it(
+    server: Server, level: str
+) -> None:
+    install(server.root, "sandboxed", levels=[level])
+    async with server.kernel("network.ipynb", "sandboxed") as kernel:
+        done = await kernel.run("import urllib.request\nurllib.request.urlopen('http://example.com', timeout=5)")
+
+        assert done.error is not None
+        assert "This kernel is sandboxed" in done.stderr
+        assert "`allowed_domains`" in done.stderr
+
+
 async def test_plain_kernel_says_that_it_has_no_isolation(server: Server) -> None:
     async with server.kernel() as kernel:
         cell = asyncio.create_task(kernel.run("from jupyter_agentbox import tools\ntools.shop.list_orders()"))

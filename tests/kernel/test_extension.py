@@ -33,3 +33,26 @@ def test_magic_comes_and_goes(shell: InteractiveShell, capsys: pytest.CaptureFix
 
 def test_process_without_a_shell_is_left_alone() -> None:
     load(None)
+
+
+def test_a_sandboxed_kernel_explains_errors_of_its_network_once(
+    shell: InteractiveShell, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AGENTBOX_SANDBOX_DOMAINS", "")
+    load(shell)
+    load(shell)
+
+    shell.run_cell("import socket\nraise socket.gaierror(-3, 'Temporary failure in name resolution')")
+    assert capsys.readouterr().err.count("no network") == 1
+    shell.run_cell("1 / 0")
+    assert "network" not in capsys.readouterr().err
+
+
+def test_other_kernels_explain_nothing(
+    shell: InteractiveShell, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("AGENTBOX_SANDBOX_DOMAINS", raising=False)
+    load(shell)
+
+    shell.run_cell("import socket\nraise socket.gaierror(-3, 'Temporary failure in name resolution')")
+    assert "sandboxed" not in capsys.readouterr().err

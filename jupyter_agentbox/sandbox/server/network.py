@@ -14,6 +14,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, Final
 
+from jupyter_agentbox.core.network_hints import SANDBOX_DOMAINS
+from jupyter_agentbox.core.sandbox_settings import SandboxSettings
 from jupyter_agentbox.sandbox.inside.port_forwarder import PORT
 
 from . import spawner
@@ -118,6 +120,20 @@ def proxy_variables(domains: Domains) -> Mapping[str, str]:
     direct = ",".join(name for name in _LOCAL if not any(rule.covers(name) for rule in rules.rules))
     values = {"HTTP_PROXY": _URL, "HTTPS_PROXY": _URL, "ALL_PROXY": _URL, "NO_PROXY": direct}
     return values | {name.lower(): value for name, value in values.items()}
+
+
+def said_domains(domains: Domains, settings: SandboxSettings) -> Mapping[str, str]:
+    """Return the environment variable that tells the kernel what it may reach, for a hint below errors.
+
+    Parameters
+    ----------
+    domains : Domains
+        The domains that can be reached.
+    settings : SandboxSettings
+        The sandbox's settings. If they include some for Anthropic's sandbox runtime, those may allow other domains, and
+        the kernel is told nothing.
+    """
+    return {} if settings.srt_settings else {SANDBOX_DOMAINS: ",".join((*domains.allowed, *domains.private))}
 
 
 def _listen(lines: IO[bytes], on_refused: Callable[[str], None]) -> None:

@@ -7,9 +7,8 @@ import { ITranslator } from '@jupyterlab/translation';
 import { ReactWidget } from '@jupyterlab/ui-components';
 import React from 'react';
 
-import { OPEN_HISTORY } from '../features/history/openHistory';
 import { IAgentBoxPanel } from '../tokens';
-import { PALETTE_CATEGORY } from '../ui/commandIds';
+import { OPEN_HISTORY, PALETTE_CATEGORY } from '../ui/commandIds';
 import { approvalIcon } from '../ui/icons';
 import { languageOf } from '../ui/text/language';
 import { Guide } from './guide';

@@ -4,16 +4,16 @@ import type {
 } from '@jupyterlab/application';
 import { ITranslator } from '@jupyterlab/translation';
 import {
+  CommandToolbarButton,
   historyIcon,
   infoIcon,
-  settingsIcon,
-  ToolbarButton
+  settingsIcon
 } from '@jupyterlab/ui-components';
 import type { LabIcon } from '@jupyterlab/ui-components';
-import type { ReadonlyPartialJSONObject } from '@lumino/coreutils';
+import type { ReadonlyJSONObject } from '@lumino/coreutils';
 
-import { OPEN_HISTORY } from '../features/history/openHistory';
 import { IAgentBoxPanel } from '../tokens';
+import { OPEN_HISTORY } from '../ui/commandIds';
 import { languageOf } from '../ui/text/language';
 import { OPEN_GUIDE } from './guidePlugin';
 
@@ -36,13 +36,19 @@ export const panelToolbarPlugin: JupyterFrontEndPlugin<void> = {
     const add = (
       command: string,
       icon: LabIcon,
-      tooltip: string,
-      args: ReadonlyPartialJSONObject = {}
+      caption: string,
+      args: ReadonlyJSONObject = {}
     ): void => {
       // An application may lack a page; by now every plugin has added its commands.
       if (commands.hasCommand(command)) {
-        const onClick = (): void => void commands.execute(command, args);
-        const button = new ToolbarButton({ icon, tooltip, onClick });
+        const button = new CommandToolbarButton({
+          commands,
+          id: command,
+          args,
+          icon,
+          label: '',
+          caption
+        });
         panel.addToolbarItem(command, button, 'end');
       }
     };

@@ -171,7 +171,7 @@ function Form(props: IFormProps): JSX.Element {
       <p className="jp-AgentBox-note">
         {isForAll
           ? trans.__(
-              'These requests were waiting when you opened this form, in whatever notebook. Requests that arrive later are not included.'
+              'These are all requests that were waiting when you opened this form. Requests that arrive later are not included.'
             )
           : trans.__(
               'These requests were shown when you opened this form. Requests that arrive or are shown later are not included.'

@@ -12,13 +12,12 @@ import React from 'react';
 import { IAgentBoxClient, ICardContext } from '../../internalTokens';
 import { AuditFollower } from '../../model/auditFollower';
 import { AuditLogModel } from '../../model/auditLog';
-import { PALETTE_CATEGORY } from '../../ui/commandIds';
+import { OPEN_HISTORY, PALETTE_CATEGORY } from '../../ui/commandIds';
 import { CardProvider } from '../../ui/context';
 import { FocusAnchor } from '../../ui/focusAnchor';
 import { approvalIcon } from '../../ui/icons';
 import { searchedReviewer } from '../../ui/text/reviewers';
 import { HistoryPage } from './HistoryPage';
-import { OPEN_HISTORY } from './openHistory';
 
 /** Adds the page of all calls, and the command that opens it. */
 export const historyPagePlugin: JupyterFrontEndPlugin<void> = {

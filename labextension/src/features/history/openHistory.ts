@@ -1,2 +1,0 @@
-/** The command that opens the page of all calls. */
-export const OPEN_HISTORY = 'jupyter-agentbox:open-history';
