@@ -25,6 +25,9 @@ KERNEL_IS_READY = """() => {
     !content?.widgets?.some(cell => cell.model.executionState === 'running');
 }"""
 
+KERNEL_IS_CONNECTED = """() =>
+  window.jupyterapp?.shell.currentWidget?.sessionContext?.session?.kernel?.connectionStatus === 'connected'"""
+
 #: Until then the page lays itself out as it was left, and closes what was opened meanwhile.
 LAYOUT_IS_RESTORED = "() => window.jupyterapp?.restored.then(() => true)"
 
@@ -82,6 +85,10 @@ class Person:
     def await_kernel(self) -> None:
         """Wait until the notebook in front has a kernel that does nothing."""
         self.page.wait_for_function(KERNEL_IS_READY)
+
+    def await_kernel_of_a_running_cell(self) -> None:
+        """Wait until the notebook in front is connected to its kernel, which is busy."""
+        self.page.wait_for_function(KERNEL_IS_CONNECTED)
 
     @property
     def notebook(self) -> Locator:

@@ -21,7 +21,9 @@ COMMANDS = [
 ]
 OTHER_COMMANDS = [
     "jupyter-agentbox:make-rule",
+    "jupyter-agentbox:open-guide",
     "jupyter-agentbox:open-history",
+    "jupyter-agentbox:new-tool-demo",
     "jupyter-agentbox:insert-agent-code",
     "jupyter-agentbox:new-agent-notebook",
     "jupyter-agentbox:show-keys",

@@ -7,12 +7,18 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
-from playwright.sync_api import Locator, expect
+from playwright.sync_api import Download, Locator, expect
 
 from .accessibility import violations
-from .person import Person, decide
+from .lab import Lab
+from .person import NEXT_FRAMES, Person, decide
 
 RESTOCK = "from jupyter_agentbox import tools\ntools.shop.restock(product_id=3, quantity=25).stock > 0"
+MANY = """import asyncio
+from jupyter_agentbox import tools
+await asyncio.gather(*(tools.shop.list_orders.aio(limit=1 + number) for number in range(120)))
+'done'"""
+ALLOW_LISTS = {"rules": [{"effect": "allow", "server": "shop", "tool": "list_orders"}]}
 REJECTED = "from jupyter_agentbox import tools\ntools.shop.get_order(order_id=4711)"
 
 
@@ -83,8 +89,7 @@ def test_the_panel_leads_to_the_page(person: Person, notebook: Callable[..., str
     person.run(0)
     decide(person.card(0), "Allow once")
     person.open_panel()
-    person.show_tab("History")
-    person.history.get_by_role("button", name="Show all history").click()
+    person.page.locator(".jp-AgentBox-panel").get_by_role("button", name="Show all history").click()
     expect(person.page.get_by_role("tab", name="AgentBox history")).to_have_attribute("aria-selected", "true")
     # Beside the panel, in a window of 1280 pixels, a call is in two lines: what was called, and who, when and where.
     row = person.page.get_by_role("region", name="AgentBox history").get_by_role("row", name="shop.restock(").first
@@ -109,3 +114,118 @@ def test_the_page_says_that_it_could_not_be_loaded_and_tries_again(
     person.page.unroute("**/jupyter-agentbox/audit*")
     page.get_by_role("button", name="Try again").click()
     expect(page.get_by_role("table")).to_be_visible()
+
+
+def rows_of(page: Locator) -> Locator:
+    """The calls of the page that are rendered."""
+    return page.get_by_role("row").filter(has=page.page.locator("time"))
+
+
+def text_of(download: Download, place: Path) -> str:
+    download.save_as(place)
+    return place.read_text("utf-8")
+
+
+def test_the_page_follows_what_happens_and_moves_nothing_that_somebody_reads(
+    person: Person, new_person: Callable[[], Person], notebook: Callable[..., str], lab: Lab
+) -> None:
+    path = notebook(RESTOCK, REJECTED, RESTOCK)
+    a_day(person, path)
+    person.page.set_viewport_size({"width": 1280, "height": 500})
+    page = open_history(person)
+    page.get_by_label("Notebook").fill(path)
+    rows = rows_of(page)
+    expect(rows).to_have_count(2)
+    # An opened row shows its content at once.
+    opened = page.get_by_role("button", name="get_order(order_id=4711)")
+    opened.press("Enter")
+    card = page.get_by_role("group", name="Approval request")
+    expect(card).to_contain_text("not this month")
+    expect(card.get_by_text("order_id", exact=True)).to_be_visible()
+    # To its end, so that there is something above the view; the row in which the person is stays in its place.
+    opened.evaluate("row => row.closest('.jp-AgentBox-historyContent').scrollBy(0, 1000)")
+    opened.focus()
+    before = opened.bounding_box()
+    other = new_person()
+    other.open(path)
+    other.run(2)
+    expect(rows).to_have_count(3)
+    expect(rows.first).to_contain_text("Waiting")
+    person.page.evaluate(NEXT_FRAMES)
+    after = opened.bounding_box()
+    assert before
+    assert after
+    assert abs(after["y"] - before["y"]) < 2
+    expect(opened).to_be_focused()
+    lab.decide(lab.approvals(path)[0])
+    expect(rows.first).to_contain_text("✓ Allowed")
+    expect(opened).to_be_focused()
+    expect(card).to_be_visible()
+
+
+def test_every_filter_narrows_the_page_and_what_is_downloaded_and_more_is_loaded_on_demand(
+    person: Person, notebook: Callable[..., str], lab: Lab, tmp_path: Path
+) -> None:
+    path = notebook(RESTOCK, REJECTED, MANY)
+    rules = lab.root / "config" / "agentbox_rules.json"
+    a_day(person, path)
+    rules.write_text(json.dumps(ALLOW_LISTS))
+    try:
+        person.await_kernel()
+        person.run(2)
+        expect(person.cell(2).locator(".jp-OutputArea-executeResult")).to_contain_text("done")
+    finally:
+        rules.unlink()
+    page = open_history(person)
+    table, rows = page.get_by_role("table"), rows_of(page)
+    with person.page.expect_response(lambda response: f"notebook_path={path}" in response.url):
+        page.get_by_label("Notebook").fill(path)
+    expect(table).to_have_attribute("aria-rowcount", "102")  # a page, the day and the head
+    assert rows.count() < 102  # those far from the view are not rendered
+    page.get_by_role("button", name="Load more").click()
+    expect(table).to_have_attribute("aria-rowcount", "124")
+    expect(page.get_by_role("button", name="Load more")).to_have_count(0)
+    rows.last.scroll_into_view_if_needed()
+    last = page.get_by_role("button", name="restock(product_id=3, quantity=25)")
+    page.evaluate("page => { const box = page.parentElement; box.scrollTop = box.scrollHeight; }")
+    expect(last).to_be_in_viewport()
+
+    when, decision = page.get_by_label("When"), page.get_by_label("Decision")
+    when.select_option("Yesterday")
+    expect(page).to_contain_text("No call matches.")
+    for period in ("Today", "Last 7 days", "Any time"):
+        when.select_option(period)
+        expect(table).to_have_attribute("aria-rowcount", "102")
+    for choice, count in {"Rejected": 1, "Allowed and failed": 0, "Waiting": 0, "Never answered": 0}.items():
+        decision.select_option(choice)
+        expect(rows).to_have_count(count)
+    decision.select_option("Allowed")
+    expect(table).to_have_attribute("aria-rowcount", "102")
+
+    page.get_by_label("Tool").fill("restock")
+    expect(rows).to_have_count(1)
+    with person.page.expect_download() as download:
+        page.get_by_role("link", name="CSV").click()
+    [line] = csv.DictReader(text_of(download.value, tmp_path / "restock.csv").splitlines())
+    assert line["call"] == "restock(product_id=3, quantity=25)"
+    page.get_by_label("Who").fill("rule")
+    expect(page).to_contain_text("No call matches.")  # a person allowed that one
+    page.get_by_label("Tool").fill("")
+    expect(table).to_have_attribute("aria-rowcount", "102")
+    expect(rows.first).to_contain_text("rule")
+    # Everything that matches, loaded or not.
+    with person.page.expect_download() as download:
+        page.get_by_role("link", name="JSON Lines").click()
+    lines = text_of(download.value, tmp_path / "rule.jsonl").splitlines()
+    assert {json.loads(line)["call"]["tool"] for line in lines} == {"list_orders"}
+    assert len(lines) == 120
+
+    page.get_by_label("Who").fill("you")
+    expect(rows).to_have_count(1)
+    expect(rows).to_contain_text("restock")
+    decision.select_option("Any")
+    expect(rows).to_have_count(2)
+    page.get_by_label("Search").fill("4711")
+    expect(rows).to_have_count(1)
+    page.get_by_label("Notebook").fill("another.ipynb")
+    expect(page).to_contain_text("No call matches.")

@@ -437,7 +437,7 @@ def test_everything_is_rejected_by_the_mouse_and_a_filter_hides_no_typed_reason(
     decide(table, "Reject 1…")
     expect(table.get_by_role("textbox")).to_have_value("too many")
     person.keyboard.press("Escape")
-    person.panel.get_by_role("button", name="Reject all shown (8)…").click()
+    person.page.locator(".jp-AgentBox-panel").get_by_role("button", name="Reject all (8)…").click()
     form = person.panel.get_by_role("group", name="Reject 8 requests", exact=True)
     decide(form, "Reject 8")
     expect(person.status).to_have_text("")

@@ -10,7 +10,8 @@ from playwright.sync_api import Response, expect
 
 from .accessibility import violations
 from .lab import Lab
-from .person import Person, decide
+from .person import NEXT_FRAMES, SIZE, Person, decide
+from .pictures import faults
 
 THREADS = """import threading
 from jupyter_agentbox import tools
@@ -167,3 +168,178 @@ def test_the_tabs_stand_in_one_row_however_much_waits_and_whatever_is_wrong(
         assert violations(person.page, ".jp-AgentBox-tabs") == []
     finally:
         rules.unlink()
+
+
+THREE = """import asyncio
+from jupyter_agentbox import tools
+calls = tools.shop.restock.aio(product_id=1, quantity=2), tools.shop.list_orders.aio(), tools.shop.list_products.aio()
+await asyncio.gather(*calls, return_exceptions=True)"""
+#: The parts of the panel that are wider than their place, or whose text is cut.
+CUT = """panel => {
+  const name = node => `${node.localName}.${node.className} “${node.textContent.slice(0, 40)}”`;
+  const isNamed = node => node.closest('[title]') !== null; // whole when the pointer is on it
+  const isCut = node => {
+    const { overflowX, textOverflow } = getComputedStyle(node);
+    const isWide = node.scrollWidth > node.clientWidth + 1 && node.clientWidth > 0;
+    const scrolls = node.closest('pre, .jp-AgentBox-tableBox, .jp-AgentBox-codeBox, .cm-scroller');
+    return isWide && overflowX !== 'visible' && !(scrolls && textOverflow !== 'ellipsis') && !isNamed(node);
+  };
+  const outside = node => {
+    const { left, right, width } = node.getBoundingClientRect();
+    const box = panel.getBoundingClientRect();
+    return width > 1 && !isNamed(node) && !node.closest('pre, .jp-AgentBox-tableBox, .jp-AgentBox-codeBox') &&
+      (left < box.left - 1 || right > box.right + 1);
+  };
+  const all = [panel, ...panel.querySelectorAll('*')].filter(node => node instanceof HTMLElement);
+  return all.filter(node => node.offsetParent && (isCut(node) || outside(node))).map(name);
+}"""
+
+
+def test_the_toolbar_leads_to_other_pages_and_rejects_all_only_after_asking(
+    new_person: Callable[[], Person], notebook: Callable[..., str], lab: Lab
+) -> None:
+    person = new_person()
+    path = notebook(THREE, RESTOCK)
+    person.open(path)
+    person.open_panel()
+    toolbar = person.page.get_by_role("toolbar", name="AgentBox", exact=True)
+    reject = toolbar.get_by_role("button", name=re.compile("^Reject all"))
+    expect(reject).to_have_count(0)
+    person.run(0)
+    expect(reject).to_have_text("Reject all (3)…")
+    assert violations(person.page, ".jp-AgentBox-panel") == []
+    person.show_tab("Rules")
+    reject.click()
+    form = person.panel.get_by_role("group", name="Reject 3 requests", exact=True)
+    for tool in ("restock", "list_orders", "list_products"):
+        expect(form).to_contain_text(f"shop.{tool} × 1")
+    expect(form.get_by_role("textbox", name="Reason (optional)")).to_be_focused()
+    person.keyboard.press("Escape")
+    expect(form).to_have_count(0)
+    assert len(lab.approvals(path)) == 3
+    reject.click()
+    decide(form, "Reject 3")
+    expect(person.status).to_have_text("")
+    assert len(lab.approvals(path, "rejected")) == 3
+    expect(reject).to_have_count(0)
+    person.await_kernel()
+    person.run(1)
+    expect(person.status).to_have_text(re.compile("1$"))
+    expect(reject).to_have_count(0)  # one request has its own button
+
+    for button, tab in {
+        "Show all history": "AgentBox history",
+        "AgentBox guide": "AgentBox guide",
+        "AgentBox settings": "Settings",
+    }.items():
+        toolbar.get_by_role("button", name=button).click()
+        expect(person.page.get_by_role("tab", name=tab)).to_have_attribute("aria-selected", "true")
+    # None of them looks as if it were on.
+    expect(person.page.locator(".jp-AgentBox-panel jp-button[aria-pressed=true]")).to_have_count(0)
+
+
+def test_the_guide_is_in_the_help_menu_and_leads_to_the_demo_which_runs_nothing_by_itself(
+    new_person: Callable[[], Person], lab: Lab
+) -> None:
+    person = new_person()
+    person.visit()
+    person.page.get_by_role("menuitem", name="Help", exact=True).click()
+    person.page.get_by_role("menu").get_by_role("menuitem", name="AgentBox Guide").click()
+    guide = person.page.get_by_role("article", name="AgentBox guide")
+    expect(guide).to_be_visible()
+    assert violations(person.page, ".jp-AgentBox-guide") == []
+    guide.get_by_role("button", name="Show the servers").click()
+    expect(person.page.get_by_role("region", name="MCP servers")).to_be_visible()
+    guide.get_by_role("button", name="Open the tool demo").click()
+    person.await_kernel()
+    expect(person.notebook.get_by_role("heading", name="Tool demo")).to_be_visible()
+    expect(person.notebook.locator(".jp-CodeCell")).to_have_count(3)
+    expect(person.notebook.locator(".jp-CodeCell .jp-InputPrompt")).to_have_text(["[ ]:"] * 3)
+    person.run(1, 3)
+    expect(person.cell(1)).to_contain_text("shop")
+    decide(person.card(3), "Allow once")
+    expect(person.cell(3).locator(".jp-OutputArea-executeResult")).to_be_visible()
+
+
+def saves_the_open_panel(response: Response) -> bool:
+    """Whether the server has taken a layout in which the panel is open."""
+    if "/lab/api/workspaces" not in response.url or response.request.method != "PUT" or not response.ok:
+        return False
+    layout = response.request.post_data_json["data"].get("layout-restorer:data", {})
+    return bool(layout.get("right", {}).get("current") == "jupyter-agentbox-panel")
+
+
+def test_going_to_a_cell_that_has_no_card_says_why_and_the_panel_still_decides(
+    new_person: Callable[[], Person], notebook: Callable[..., str]
+) -> None:
+    person = new_person()
+    person.open(notebook("'before'", RESTOCK))
+    with person.page.expect_response(saves_the_open_panel):
+        person.open_panel()
+    person.run(1)
+    expect(person.item("shop.restock")).to_be_visible()
+    # The notebook was not saved with the card, and what its kernel shows from now on belongs to that card.
+    person.reload()
+    person.await_kernel_of_a_running_cell()
+    decide(person.item("shop.restock"), "Go to cell")
+    expect(person.toasts).to_contain_text("has no card")
+    expect(person.cell(1)).to_be_visible()
+    expect(person.card(1)).to_have_count(0)
+    decide(person.item("shop.restock"), "Allow once")
+    expect(person.panel).to_contain_text("No requests are waiting.")
+
+
+def test_no_notification_covers_the_panel_that_shows_the_request(
+    new_person: Callable[[], Person], notebook: Callable[..., str]
+) -> None:
+    person = new_person()
+    person.open(notebook("'above'\n" * 80, RESTOCK))
+    with person.page.expect_response(saves_the_open_panel):
+        person.open_panel()
+    person.run(1)
+    item = person.item("shop.restock")
+    expect(item).to_be_visible()
+    person.save()
+    person.reload()
+    expect(item).to_be_visible()
+    expect(person.card(1)).not_to_be_in_viewport()
+    for name in ("Allow once", "Edit", "Reject"):
+        button = item.get_by_role("button", name=name, exact=True)
+        button.scroll_into_view_if_needed()
+        expect(button).to_be_enabled()
+        assert faults(button) == []
+    # By now a notification would be there: it comes sooner than the buttons take a press.
+    expect(person.toasts).to_have_count(0)
+
+
+@pytest.mark.parametrize("page", ["narrow", "zoomed"])
+def test_nothing_is_cut_or_scrolls_sideways_in_a_narrow_panel_or_at_twice_the_size(
+    new_person: Callable[[], Person], notebook: Callable[..., str], page: str
+) -> None:
+    person = new_person()
+    if page == "zoomed":
+        # At 200 %, a window has half as many pixels of CSS each way.
+        person.page.set_viewport_size({"width": SIZE["width"] // 2, "height": SIZE["height"] // 2})
+    person.open(notebook(THREE, RESTOCK))
+    person.run(0)
+    expect(person.status).to_have_text(re.compile("3$"))
+    person.open_panel()
+    panel = person.page.locator(".jp-AgentBox-panel")
+    box = panel.bounding_box()
+    assert box
+    assert 240 <= box["width"] <= 260
+    expect(person.item("shop.restock").get_by_role("button", name="Allow once")).to_be_visible()
+    for tab in ("Waiting", "History", "Servers", "Rules", "Agents"):
+        person.show_tab(tab)
+        person.page.evaluate(NEXT_FRAMES)
+        assert panel.evaluate(CUT) == [], tab
+    person.show_tab("Waiting")
+    panel.get_by_role("button", name="Reject all (3)…").click()
+    form = person.panel.get_by_role("group", name="Reject 3 requests")
+    expect(form.get_by_role("textbox")).to_be_focused()
+    assert panel.evaluate(CUT) == []
+    decide(form, "Reject 3")
+    expect(person.status).to_have_text("")
+    person.show_tab("History")
+    expect(person.history.get_by_role("listitem").first).to_be_visible()
+    assert panel.evaluate(CUT) == []

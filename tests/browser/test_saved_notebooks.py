@@ -2,20 +2,33 @@
 
 from __future__ import annotations
 
+import html
+import re
+import subprocess
+import sys
 from collections.abc import Callable
+from datetime import datetime
 
+import pytest
 from playwright.sync_api import expect
 
-from .lab import Lab
+from .lab import TIMEOUT, Lab
 from .person import Person, decide
 
 CARD = "application/vnd.jupyter-agentbox.request+json"
+EDITED = "from jupyter_agentbox import tools\ntools.shop.set_price(product_id=5, price=149.0).price"
 BOTH = """from jupyter_agentbox import ToolCallRejectedError, tools
 tools.shop.list_orders(limit=1)
 try:
     tools.shop.delete_order(order_id=1053)
 except ToolCallRejectedError:
     print("kept")"""
+
+
+def converted(lab: Lab, path: str, form: str) -> str:
+    """Return what nbconvert makes of a saved notebook."""
+    command = [sys.executable, "-m", "jupyter", "nbconvert", "--to", form, "--stdout", str(lab.root / "work" / path)]
+    return subprocess.run(command, check=True, capture_output=True, text=True, timeout=TIMEOUT).stdout
 
 
 def test_saved_notebook_says_what_became_of_its_calls(person: Person, notebook: Callable[..., str], lab: Lab) -> None:
@@ -94,3 +107,56 @@ def test_after_a_reload_the_card_says_where_the_value_is_and_the_saved_text_is_t
     person.save()
     text = lab.read_notebook(path)["cells"][0]["outputs"][0]["data"]["text/plain"]
     assert text.startswith("✓ shop.list_orders(limit=1) — allowed by ")
+    for form in ("html", "markdown"):
+        exported = converted(lab, path, form)
+        assert "is waiting for approval" not in exported
+        assert "✓ shop.list_orders(limit=1) — allowed by " in exported
+
+
+@pytest.mark.parametrize("form", ["html", "markdown", "rst"])
+def test_an_exported_notebook_says_who_decided_when_and_which_arguments_ran(
+    person: Person, notebook: Callable[..., str], lab: Lab, form: str
+) -> None:
+    path = notebook(BOTH, EDITED)
+    person.open(path)
+    person.run(0)
+    decide(person.card().nth(0), "Allow once")
+    decide(person.card().nth(1), "Reject")
+    person.card().nth(1).get_by_role("textbox").fill("no <reason> to")
+    person.keyboard.press("Enter")
+    expect(person.cell(0).locator(".jp-OutputArea-output").get_by_text("kept")).to_be_visible()
+    person.await_kernel()
+    person.run(1)
+    decide(person.card(1), "Edit")
+    person.card(1).get_by_role("textbox", name="price").fill("14.9")
+    decide(person.card(1), "Allow once with edits")
+    expect(person.cell(1).locator(".jp-OutputArea-executeResult")).to_contain_text("14.9")
+    person.await_kernel()
+    person.save()
+
+    exported = html.unescape(converted(lab, path, form))
+
+    today = datetime.now().astimezone().strftime("%Y-%m-%d")
+    who = r"(?!,)[^,\n]+"
+    edited = r"edited \(the code asked for price=149\.0\)"
+    for line in (
+        rf"✓ shop\.list_orders\(limit=1\) — allowed by {who}, {today} \d\d:\d\d",
+        rf"✗ shop\.delete_order\(order_id=1053\) — rejected by {who}, {today} \d\d:\d\d.*no <reason> to; did not run",
+        rf"✓ shop\.set_price\(product_id=5, price=14\.9\) — {edited}, allowed by {who}",
+    ):
+        assert re.search(line, exported), line
+    assert "waiting for approval" not in exported
+    assert "application/vnd.jupyter-agentbox" not in exported
+
+
+def test_an_exported_script_is_the_code_alone(person: Person, notebook: Callable[..., str], lab: Lab) -> None:
+    path = notebook(EDITED)
+    person.open(path)
+    person.run(0)
+    decide(person.card(), "Allow once")
+    expect(person.cell(0).locator(".jp-OutputArea-executeResult")).to_contain_text("149")
+    person.await_kernel()
+    person.save()
+    script = converted(lab, path, "script")
+    assert EDITED in script
+    compile(script, path, "exec")

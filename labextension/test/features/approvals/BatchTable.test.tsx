@@ -4,6 +4,7 @@ import { cleanup, fireEvent, render, screen } from '@testing-library/react';
 import React from 'react';
 
 import { BatchTable } from '../../../src/features/approvals/BatchTable';
+import type { IJsonObject } from '../../../src/api/json';
 import type { IApproval } from '../../../src/api/protocol';
 import { ApprovalModel } from '../../../src/model/approvals';
 import { CardProvider } from '../../../src/ui/context';
@@ -14,6 +15,16 @@ const NOON = '2026-01-01T12:00:00Z';
 
 /** Show a table of requests with these fields, and return the ids of those that are extended. */
 function showTable(fields: Partial<IApproval>[]): string[] {
+  return tableOf(fields).extended;
+}
+
+interface ITable {
+  extended: string[];
+  /** Show the table with other requests. */
+  change: (fields: Partial<IApproval>[]) => void;
+}
+
+function tableOf(first: Partial<IApproval>[]): ITable {
   const extended: string[] = [];
   const model = new ApprovalModel(source());
   jest.spyOn(model, 'now').mockReturnValue(Date.parse(NOON));
@@ -22,7 +33,7 @@ function showTable(fields: Partial<IApproval>[]): string[] {
     return false;
   });
   const nameOf = (): string => 'Ada';
-  render(
+  const table = (fields: Partial<IApproval>[]): JSX.Element => (
     <CardProvider
       value={{ model, origins, nameOf, translator: nullTranslator, trans }}
     >
@@ -37,8 +48,14 @@ function showTable(fields: Partial<IApproval>[]): string[] {
       />
     </CardProvider>
   );
+  const { rerender } = render(table(first));
   Signal.clearData(model);
-  return extended;
+  return {
+    extended,
+    change: fields => {
+      rerender(table(fields));
+    }
+  };
 }
 
 /** Show a table of requests that expire at these times, and return the ids of those that are extended. */
@@ -98,3 +115,56 @@ test('a table in which nothing waits any more counts nothing and offers nothing 
   expect(document.body.textContent).not.toContain('All of this');
   expect(document.body.textContent).not.toContain('all of this');
 });
+
+/** A request from a cell. */
+function fromCell(cell: string): Partial<IApproval> {
+  return { call: { ...approval().call, cell_id: cell } };
+}
+
+/** Which rows are selected, from top to bottom. */
+function selected(): boolean[] {
+  return screen
+    .getAllByRole('row')
+    .filter(row => row.hasAttribute('data-row-id'))
+    .map(row => row.getAttribute('aria-selected') === 'true');
+}
+
+function tick(name: string | RegExp): void {
+  byPerson(
+    screen.getByRole('checkbox', { name }),
+    new MouseEvent('click', { bubbles: true, cancelable: true })
+  );
+}
+
+test('“All of this tool” selects the rows of all cells, and “all of this cell” those of one', () => {
+  showTable([fromCell('c1'), fromCell('c1'), fromCell('c2'), fromCell('c2')]);
+  tick('All of this tool (4)');
+  expect(selected()).toEqual([true, true, true, true]);
+  expect(screen.getByRole('button', { name: 'Allow 4' })).not.toBeNull();
+  tick('All of this tool (4)');
+  expect(selected()).toEqual([false, false, false, false]);
+  byPerson(
+    screen.getAllByRole('checkbox', { name: /all of this cell/ })[1],
+    new MouseEvent('click', { bubbles: true, cancelable: true })
+  );
+  expect(selected()).toEqual([false, false, true, true]);
+});
+
+test.each(['destructive', 'read-only'])(
+  'of %s calls none is selected at first, nor when more arrive after all were selected',
+  kind => {
+    const annotations: IJsonObject =
+      kind === 'destructive'
+        ? { destructiveHint: true, readOnlyHint: false }
+        : { readOnlyHint: true };
+    const one = { tool: { ...approval().tool, annotations } };
+    const { change } = tableOf([one, one]);
+    expect(selected()).toEqual([false, false]);
+    expect(screen.queryByRole('button', { name: /^Allow/ })).toBeNull();
+    tick(/^All of this cell/);
+    expect(selected()).toEqual([true, true]);
+    change([one, one, one]);
+    expect(selected()).toEqual([true, true, false]);
+    expect(screen.getByRole('button', { name: 'Allow 2' })).not.toBeNull();
+  }
+);
