@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 import struct
 import zlib
 from collections.abc import Callable
@@ -198,3 +199,30 @@ def test_values_look_like_what_they_are(new_person: Callable[[], Person], notebo
     card.scroll_into_view_if_needed()
     assert faults(card) == []
     assert violations(person.page) == []
+
+
+def test_a_long_value_is_copied_exactly_and_opened_whole_on_a_page_of_its_own(
+    new_person: Callable[[], Person], notebook: Callable[..., str]
+) -> None:
+    person = new_person()
+    person.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    long = "\n".join(f"SELECT {number}; -- \u202e" for number in range(200))
+    person.open(notebook(call(sql=long, note="short\nbut on two lines")))
+    person.run(0)
+    card = person.card()
+    expect(card.get_by_role("button", name="Copy")).to_have_count(2)
+    expect(card.get_by_role("button", name="Open in a tab")).to_have_count(1)
+    for name, text in {"note": "short\nbut on two lines", "sql": long}.items():
+        decide(card.get_by_role("definition").filter(has=person.page.get_by_title(f"Copy “{name}”")), "Copy")
+        expect(card.get_by_role("status").filter(has_text="Copied").last).to_be_visible()
+        assert person.page.evaluate("navigator.clipboard.readText()") == text
+    decide(card, "Open in a tab")
+    expect(person.page.get_by_role("tab", name="sql (value)")).to_have_attribute("aria-selected", "true")
+    page = person.page.get_by_role("region", name="sql", exact=True)
+    expect(page).to_contain_text("SELECT 0; -- ")
+    page.evaluate("page => { const box = page.parentElement; box.scrollTop = box.scrollHeight; }")
+    expect(page.get_by_text("SELECT 199; -- ")).to_be_in_viewport()
+    assert violations(person.page, ".jp-AgentBox-valuePage") == []
+    # To look at a value elsewhere decides nothing.
+    person.page.get_by_role("tab", name=re.compile(r"\.ipynb$")).first.click()
+    expect(card.get_by_role("button", name="Allow once")).to_be_enabled()
