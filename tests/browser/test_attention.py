@@ -167,3 +167,31 @@ def test_settings_turn_notifications_off_and_open_the_panel_by_itself(
         person.cell(0).locator(".cm-content").scroll_into_view_if_needed()
         expect(person.item("shop.list_orders").get_by_role("button", name="Allow once")).to_be_enabled()
         expect(person.toasts).to_have_count(0)
+
+
+#: Counts the tones that the page plays, which nobody hears here.
+COUNT_TONES = """window.tones = 0;
+const { createOscillator } = AudioContext.prototype;
+AudioContext.prototype.createOscillator = function () {
+  window.tones += 1;
+  return createOscillator.call(this);
+};"""
+
+
+@pytest.mark.parametrize("is_on", [True, False], ids=["on", "off"])
+def test_a_request_out_of_view_sounds_only_if_the_settings_say_so(
+    new_person: Callable[[], Person], notebook: Callable[..., str], lab: Lab, is_on: bool
+) -> None:
+    person = new_person()
+    person.page.add_init_script(COUNT_TONES)
+    path, other = notebook(ASK, ASK), notebook("'another notebook'")
+    with lab.settings("jupyter-agentbox:notifications", {"sound": is_on}):
+        person.open(path)
+        person.run(0, 1)
+        expect(person.card(0).get_by_role("button", name="Allow once")).to_be_enabled()
+        assert person.page.evaluate("window.tones") == 0  # its card is in view
+        person.execute("docmanager:open", path=other)
+        expect(person.cell(0)).to_contain_text("another notebook")
+        lab.decide(lab.approvals(path)[0])
+        expect(person.toasts.filter(has_text=f"({path}, cell 2)")).to_have_count(1)
+        person.page.wait_for_function(f"window.tones === {2 if is_on else 0}")

@@ -190,6 +190,16 @@ def test_every_filter_narrows_the_page_and_what_is_downloaded_and_more_is_loaded
     page.evaluate("page => { const box = page.parentElement; box.scrollTop = box.scrollHeight; }")
     expect(last).to_be_in_viewport()
 
+    # By keyboard, too, every call is reached: what is not rendered is rendered before the focus comes to it.
+    page.evaluate("page => { page.parentElement.scrollTop = 0; }")
+    rows.first.get_by_role("button").focus()
+    for _ in range(11):
+        for _ in range(10):
+            person.keyboard.press("Tab")
+        person.page.evaluate(NEXT_FRAMES)
+    at = page.evaluate("() => Number(document.activeElement.closest('tr').getAttribute('aria-rowindex'))")
+    assert at == 113  # below the head and the day, and 110 calls further down
+
     when, decision = page.get_by_label("When"), page.get_by_label("Decision")
     when.select_option("Yesterday")
     expect(page).to_contain_text("No call matches.")
@@ -229,3 +239,19 @@ def test_every_filter_narrows_the_page_and_what_is_downloaded_and_more_is_loaded
     expect(rows).to_have_count(1)
     page.get_by_label("Notebook").fill("another.ipynb")
     expect(page).to_contain_text("No call matches.")
+
+    # The panel, too, renders what is near the view.
+    person.open_panel()
+    person.show_tab("History")
+    items = person.history.get_by_role("listitem")
+    expect(items.first).to_have_attribute("aria-setsize", "50")
+    person.history.get_by_role("button", name="Load more").click()
+    expect(items.first).to_have_attribute("aria-setsize", "100")
+    person.history.get_by_role("button", name="Load more").click()
+    expect(items.first).not_to_have_attribute("aria-setsize", "100")
+    count = int(items.first.get_attribute("aria-setsize") or 0)
+    assert count > 120
+    assert items.count() < 80
+    scroll = "list => { const box = list.closest('.jp-AgentBox-tabPanel'); box.scrollTop = box.scrollHeight; }"
+    person.history.evaluate(scroll)
+    expect(person.history.locator(f"[aria-posinset='{count}']")).to_be_in_viewport()
