@@ -102,6 +102,7 @@ def test_the_wheel_carries_all_that_is_not_python(wheel: Path) -> None:
     assert f"{data}/share/jupyter/labextensions/jupyter-agentbox/package.json" in names
     schemas = {str(path.relative_to(ROOT)) for path in (ROOT / "jupyter_agentbox" / "event_schemas").rglob("*.yaml")}
     assert schemas <= names
+    assert "jupyter_agentbox/sandbox/logo-svg.svg" in names
 
 
 def test_the_source_distribution_holds_what_a_build_needs(tmp_path: Path) -> None:
