@@ -14,6 +14,7 @@ import { openPage } from '../../ui/question/Address';
 import { oldestFirst } from '../../model/entry';
 import { useGoToCell } from '../../ui/hooks/useGoToCell';
 import { useSignal } from '../../ui/hooks/useSignal';
+import { ITEM_KEY, useWindow } from '../../ui/hooks/useWindow';
 import { LinkButton } from '../../ui/components/VisibleText';
 import { ShownContent } from '../../ui/guarded/DecisionButton';
 import { BatchTable } from './BatchTable';
@@ -258,34 +259,75 @@ function Group(props: IGroupProps): JSX.Element {
   const { path, items, wanted, onFailure } = props;
   const title = path ? label(path) : trans.__('Outside a notebook');
   const headingId = React.useId();
+  const list = React.useRef<HTMLUListElement>(null);
+  const keys = items.map(({ key }) => key);
+  const pinned = usePinned(list, items, wanted);
   return (
     <section className="jp-AgentBox-group">
       <h4 id={headingId} title={title}>
         <bdi>{title}</bdi>
       </h4>
-      <ul role="list" aria-labelledby={headingId}>
-        {items.map(({ key, approvals, isBatch, hidden }) => (
-          <li
-            key={key}
-            className="jp-AgentBox-item"
-            aria-label={label(qualifiedName(approvals[0].call))}
-          >
-            {isBatch ? (
-              <BatchTable
-                approvals={approvals}
-                hidden={hidden}
-                wanted={wanted}
-                isOpened={props.isOpened}
-                onFailure={onFailure}
+      <ul ref={list} role="list" aria-labelledby={headingId}>
+        {useWindow(list, keys, pinned).map(part => {
+          if ('height' in part) {
+            return (
+              <li
+                key={`gap ${part.gapBefore}`}
+                role="presentation"
+                style={{ height: part.height }}
               />
-            ) : (
-              <Single approval={approvals[0]} onFailure={onFailure} />
-            )}
-          </li>
-        ))}
+            );
+          }
+          const { key, approvals, isBatch, hidden } = items[part.index];
+          return (
+            <li
+              key={key}
+              className="jp-AgentBox-item"
+              aria-label={label(qualifiedName(approvals[0].call))}
+              aria-setsize={items.length}
+              aria-posinset={part.index + 1}
+              {...{ [ITEM_KEY]: key }}
+            >
+              {isBatch ? (
+                <BatchTable
+                  approvals={approvals}
+                  hidden={hidden}
+                  wanted={wanted}
+                  isOpened={props.isOpened}
+                  onFailure={onFailure}
+                />
+              ) : (
+                <Single approval={approvals[0]} onFailure={onFailure} />
+              )}
+            </li>
+          );
+        })}
       </ul>
     </section>
   );
+}
+
+/**
+ * The entries that stay rendered however far away they are: tables, which know what is selected, cards with an open form,
+ * the wanted one, and those to which a key may lead.
+ */
+function usePinned(
+  list: React.RefObject<HTMLElement>,
+  items: readonly IShownItem[],
+  wanted: string | null
+): ReadonlySet<string> {
+  const isFilledIn = useFilledIn();
+  const kept = items.filter(
+    ({ isBatch, approvals }) =>
+      isBatch || approvals.some(({ id }) => id === wanted || isFilledIn(id))
+  );
+  const focused = [...(list.current?.children ?? [])]
+    .find(item => item.contains(document.activeElement))
+    ?.getAttribute(ITEM_KEY);
+  const at = items.findIndex(({ key }) => key === focused);
+  const near = at < 0 ? [] : items.slice(Math.max(0, at - 1), at + 2);
+  const ends = [...items.slice(0, 1), ...items.slice(-1)];
+  return new Set([...kept, ...near, ...ends].map(({ key }) => key));
 }
 
 interface ISingleProps {

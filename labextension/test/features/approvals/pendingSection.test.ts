@@ -13,6 +13,7 @@ import {
   source
 } from '../../examples';
 import { byPerson } from '../../person';
+import { addSizes, removeSizes } from '../../sizes';
 
 let idle: typeof window.requestIdleCallback;
 
@@ -214,6 +215,23 @@ test('the form for all names and rejects what waits, also what is hidden or not 
     screen.getByRole('group', { name: 'Reject 1 request' })
   ).not.toBeNull();
   section.dispose();
+});
+
+test('however many requests are shown, few are rendered: those in view, at the ends, wanted, and with an open form', async () => {
+  addSizes();
+  const section = await sectionOf(1000);
+  for (let count = 50; count < 400; count += 50) {
+    act(() => {
+      screen.getByText('Show 50 more (1000 in total)').click();
+    });
+  }
+  const items = section.node.querySelectorAll('[aria-posinset]');
+  expect(items.length).toBeLessThan(100);
+  expect(items[0].getAttribute('aria-setsize')).toBe('400');
+  expect(items[items.length - 1].getAttribute('aria-posinset')).toBe('400');
+  expect((await section.find('a300'))?.dataset['requestId']).toBe('a300');
+  section.dispose();
+  removeSizes();
 });
 
 test('a thousand requests of different tools are fifty cards in the page, and links to the rest', async () => {
