@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 
-def _programs() -> Path | None:
+def programs() -> Path | None:
     found = shutil.which("pg_ctl")
     places = [Path(found)] if found else sorted(Path("/usr/lib/postgresql").glob("*/bin/pg_ctl"))
     return places[-1].parent if places else None
@@ -35,10 +35,10 @@ class PostgreSQL:
 
     def __init__(self, connections: int = 100) -> None:
         self._connections = connections
-        programs = _programs()
-        if programs is None:
+        found = programs()
+        if found is None:
             raise FileNotFoundError("PostgreSQL's server is not installed")
-        self._programs = programs
+        self._programs = found
         self._user = "nobody" if os.geteuid() == 0 else None  # it refuses to run as root
         self._numbers = count()
         self._place = Path(tempfile.mkdtemp(prefix="agentbox-pg-", dir="/tmp"))

@@ -12,8 +12,11 @@ from playwright.sync_api import Page, sync_playwright
 
 from tests.browser.conftest import CHROMIUM, CHROMIUM_OPTIONS
 from tests.browser.lab import PATIENCE
+from tests.postgresql import programs
 
+from .documented import Site, running_site
 from .hub import OWNER, Hub, kept_ports, missing, running_hub
+from .machine import why_no_machine
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -38,6 +41,17 @@ def hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hub]:
         pytest.skip(reason)
     with kept_ports(3) as ports, running_hub(tmp_path_factory.mktemp("hub"), ports) as hub:
         yield hub
+
+
+@pytest.fixture(scope="package")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """A Hub that is set up from the documentation, with users of the system."""
+    if reason := missing() or why_no_machine():
+        pytest.skip(reason)
+    if programs() is None:
+        pytest.skip("PostgreSQL's server is not installed")
+    with running_site(tmp_path_factory.mktemp("site")) as site:
+        yield site
 
 
 @pytest.fixture(autouse=True)

@@ -21,7 +21,7 @@ from concurrent.futures import Future
 from contextlib import ExitStack, contextmanager
 from http.cookiejar import CookieJar
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from jupyter_client.blocking.client import BlockingKernelClient
 
@@ -242,24 +242,42 @@ class Hub:
         return (self.root / "hub.log").read_text("utf-8", "replace")
 
 
+class Place(Protocol):
+    """A Hub at which users log in."""
+
+    @property
+    def url(self) -> str:
+        """Where people find it, with a slash at the end."""
+        ...
+
+    @property
+    def password(self) -> str:
+        """Of every user."""
+        ...
+
+
 class Session:
     """A login session as a browser has it: cookies, and no token in a header.
 
     Parameters
     ----------
-    hub : Hub
+    hub : Place
         Where the user logs in.
     user : str
         Who.
     """
 
-    def __init__(self, hub: Hub, user: str) -> None:
+    def __init__(self, hub: Place, user: str) -> None:
         self._hub = hub
         self.jar = CookieJar()
         self._browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(self.jar))
         login = f"{hub.url}hub/login"
         self._browser.open(login, timeout=TIMEOUT).close()
-        form = {"username": user, "password": hub.password, "_xsrf": self._xsrf(f"{PREFIX}hub/")}
+        form = {
+            "username": user,
+            "password": hub.password,
+            "_xsrf": self._xsrf(f"{urllib.parse.urlsplit(hub.url).path}hub/"),
+        }
         self._browser.open(login, urllib.parse.urlencode(form).encode(), timeout=TIMEOUT).close()
 
     def open_lab(self, url: str) -> str:

@@ -85,9 +85,11 @@ class DemoHub:
         assert code < 300, (path, code, answer)
         return answer
 
-    def ask(self, path: str, body: Any = None, *, token: str, **headers: str) -> tuple[int, Any]:
-        opener = urllib.request.build_opener()
-        return answered(opener, f"{self.url}{path}", body, headers={"Authorization": f"Bearer {token}", **headers})
+    def ask(
+        self, path: str, body: Any = None, *, token: str, method: str | None = None, **headers: str
+    ) -> tuple[int, Any]:
+        opener, sent = urllib.request.build_opener(), {"Authorization": f"Bearer {token}", **headers}
+        return answered(opener, f"{self.url}{path}", body, headers=sent, method=method)
 
     def token_of(self, user: str) -> str:
         token: str = self.api(f"hub/api/users/{user}/tokens", {})["token"]
@@ -105,7 +107,7 @@ class Browser:
         self._hub = hub
         self._jar = CookieJar()
         self._opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(self._jar))
-        login = f"{hub.url}hub/login"
+        login = f"{hub.url}hub/login?next=%2F{SERVICE}"  # without it, the user's server would start as well
         self._opener.open(login, timeout=TIMEOUT).close()
         form = {"username": user, "password": hub.password, "_xsrf": self._xsrf("/hub/")}
         self._opener.open(login, urllib.parse.urlencode(form).encode(), timeout=TIMEOUT).close()
