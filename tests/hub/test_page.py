@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Request, expect
 
 from tests.browser.person import Person, decide
 
-from .hub import ANY, COLLABORATOR, COLLEAGUE, OWNER, Hub
+from .hub import ANY, API, COLLABORATOR, COLLEAGUE, OWNER, Hub
 
 pytestmark = pytest.mark.browser
 
@@ -35,6 +35,13 @@ def reject(person: Person) -> None:
     for _ in ("open the form", "send it"):
         decide(item, "Reject")
     expect(item).to_have_count(0)
+
+
+def let_a_minute_pass(hub: Hub, page: Page) -> None:
+    """Let the page's clock go on for a minute, in steps after which what it has asked is answered."""
+    for _ in range(12):
+        page.clock.run_for(5_000)
+        page.evaluate("url => fetch(url).then(answer => answer.text())", f"{hub.url}hub/api/")
 
 
 def test_a_person_decides_with_a_click_and_reads_which_decisions_were_programs(hub: Hub, page: Page) -> None:
@@ -83,13 +90,28 @@ def test_who_may_only_use_the_server_sees_a_request_and_reads_that_they_cannot_d
 
 def test_a_card_whose_server_was_stopped_has_no_buttons_and_says_what_to_do(hub: Hub, page: Page) -> None:
     hub.new_request()
+    asked: list[str] = []
+
+    def note(request: Request) -> None:
+        if API in request.url and request.redirected_from is None:  # the proxy redirects to the Hub, which answers
+            asked.append(request.url)
+
+    page.on("request", note)
+    page.clock.install()
     person = log_in(page, hub.password, OWNER, hub.server())
     person.status.click()
     item = person.item("agentbox.register_mcp_server")
     allow = item.get_by_role("button", name="Allow once")
     expect(allow).to_be_visible()
+    let_a_minute_pass(hub, page)
+    asked.clear()
+    let_a_minute_pass(hub, page)
+    assert len(asked) > 3
     try:
         hub.stop_server()
+        asked.clear()
+        let_a_minute_pass(hub, page)
+        assert 1 <= len(asked) <= 3, asked
 
         expect(allow).to_be_hidden()
         expect(item.get_by_role("timer")).to_be_hidden()

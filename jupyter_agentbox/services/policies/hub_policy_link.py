@@ -15,8 +15,9 @@ from jupyter_agentbox.exceptions import PolicyRefusedError
 
 log = logging.getLogger(__name__)
 
-#: Seconds between checks for a new version.
+#: Seconds between checks for a new version, and by how much these seconds grow at most while there is no answer.
 INTERVAL: Final = 30.0
+_MOST_GROWTH: Final = 8.0
 #: Timeout of a request, in seconds; below, the maximum size of the response in bytes.
 _PATIENCE: Final = 10.0
 _MOST_BYTES: Final = 4_000_000
@@ -53,6 +54,7 @@ class HubPolicyLink:
         self._target = target
         self._token = token
         self._interval = interval
+        self._failures = 0
         self._etag = ""
         self._url = ""
         self._client: AsyncHTTPClient | None = None
@@ -64,14 +66,24 @@ class HubPolicyLink:
         await self.look()
         self._task = asyncio.create_task(self._watch(), name="asking the Hub service for its policy")
 
+    @property
+    def pause(self) -> float:
+        """Seconds until the next request: more and more while the service does not answer, or refuses to."""
+        return self._interval * min(2.0 ** max(0, self._failures - 1), _MOST_GROWTH)
+
     async def look(self) -> None:
         """Fetch the policy, and pass on a new version."""
+        self._failures += 1
+        if await self._fetch():
+            self._failures = 0
+
+    async def _fetch(self) -> bool:
         source, token = self._target.source, self._token()
         if source is None or self._client is None:
-            return
+            return True
         if not token:
             self._target.fail("this server belongs to no JupyterHub, so that it has no token to ask with")
-            return
+            return True  # it asks nobody
         if source.url != self._url:
             self._url, self._etag = source.url, ""
         headers = {"Authorization": f"token {token}", **({"If-None-Match": self._etag} if self._etag else {})}
@@ -80,13 +92,14 @@ class HubPolicyLink:
             answer = await self._client.fetch(request, raise_error=False)
         except (HTTPClientError, OSError) as error:
             self._target.fail(f"the Hub service does not answer: {error}")
-            return
+            return False
         if answer.code == 304:
             self._target.fail("")
         elif answer.code != 200:
             self._target.fail(f"the Hub service answers {answer.code} {answer.reason}")
         else:
             self._hand_on(answer.body, answer.headers.get("ETag", ""))
+        return answer.code in (200, 304)
 
     def _hand_on(self, body: bytes, etag: str) -> None:
         try:
@@ -97,7 +110,7 @@ class HubPolicyLink:
 
     async def _watch(self) -> None:
         while True:
-            await asyncio.sleep(self._interval)
+            await asyncio.sleep(self.pause)
             try:
                 await self.look()
             except Exception:

@@ -47,6 +47,8 @@ import type { IModelMessage, IThread, IThreadPage, ITurn } from './threads';
 export interface IAgentBoxClient {
   /** The server's current time in milliseconds, as estimated here. */
   now(): number;
+  /** Whether the server's last response was not its own: a Hub said that it does not run. */
+  readonly isStopped: boolean;
   /** A page of requests, newest first. */
   listApprovals(query: IApprovalQuery): Promise<IApprovalPage>;
   /** The ids and statuses of requests, newest first: the same page object if nothing changed. */
@@ -154,6 +156,10 @@ export interface IAgentBoxClient {
 export class AgentBoxClient implements IAgentBoxClient {
   constructor(settings: ServerConnection.ISettings) {
     this._connection = new RestConnection(settings);
+  }
+
+  get isStopped(): boolean {
+    return this._connection.isStopped;
   }
 
   now(): number {

@@ -1,10 +1,10 @@
 /**
- * Requests to the REST API with the browser's session. The only state is the difference between the two clocks.
+ * Requests to the REST API with the browser's session. The only state is the difference between the two clocks, and whether the server runs.
  */
 import { URLExt } from '@jupyterlab/coreutils';
 import { ServerConnection } from '@jupyterlab/services';
 
-import { toError } from './errors';
+import { isOfStopped, toError } from './errors';
 import { parse } from './json';
 import type { JsonValue } from './json';
 
@@ -18,6 +18,11 @@ export class RestConnection {
   /** The server's base URL. */
   get baseUrl(): string {
     return this._settings.baseUrl;
+  }
+
+  /** Whether the last response said that the server does not run. */
+  get isStopped(): boolean {
+    return this._isStopped;
   }
 
   /** The server's current time in milliseconds, as estimated here. */
@@ -54,6 +59,7 @@ export class RestConnection {
       this._settings
     );
     this._setClock(response, asked);
+    this._isStopped = isOfStopped(response.status);
     return response;
   }
 
@@ -69,6 +75,7 @@ export class RestConnection {
   }
 
   private _skew = 0;
+  private _isStopped = false;
 }
 
 /** The value in a response. */

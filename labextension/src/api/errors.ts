@@ -6,6 +6,14 @@ import type { JsonValue } from './json';
 import { toApproval } from './answers';
 import type { IApproval } from './protocol';
 
+/** The statuses with which a Hub, or its proxy, answers in place of a server that does not run. */
+const STOPPED: ReadonlySet<number> = new Set([424, 502, 503, 504]);
+
+/** Whether a status says that the server does not run. */
+export function isOfStopped(status: number): boolean {
+  return STOPPED.has(status);
+}
+
 /** An error response. */
 export class RequestError extends Error {
   constructor(

@@ -6,9 +6,7 @@ import { Poll } from '@lumino/polling';
 
 import { onPageReturn } from './pageReturn';
 import type { PageUser } from './pageReturn';
-
-/** The longest pause between two polls of a server that does not answer, in milliseconds. */
-const LONGEST_INTERVAL = 300_000;
+import { LONGEST_PAUSE, pauseAfter } from './pauses';
 
 /** What `PagePoll` needs. */
 export interface IPagePollOptions {
@@ -18,22 +16,31 @@ export interface IPagePollOptions {
   /** Asks the server once; resolves to whether it answered. */
   ask: () => Promise<boolean>;
   user: PageUser;
+  /** The server, of which another poll may have learned that it does not run. */
+  server: { readonly isStopped: boolean };
 }
 
-/** A poll that asks less and less often while there is no answer, and at once when the page becomes visible again. */
+/** A poll that waits longer and longer while there is no answer, a minute at least, and at once when the page becomes visible again. */
 export class PagePoll implements IDisposable {
-  constructor({ name, interval, ask, user }: IPagePollOptions) {
+  constructor({ name, interval, ask, user, server }: IPagePollOptions) {
     this._poll = new Poll({
       name,
       factory: async () => {
-        if (!(await ask())) {
-          throw new Error(`${name}: there was no answer`); // Lumino's poll waits longer after an error
-        }
+        const isAsked = this._isReturning || !server.isStopped;
+        this._isReturning = false;
+        this._refusals = isAsked && (await ask()) ? 0 : this._refusals + 1;
+        const { _refusals: refusals } = this;
+        // Lumino's own pause after an error is a random one, and may be no longer than any other.
+        this._poll.frequency = {
+          ...this._poll.frequency,
+          interval: refusals === 0 ? interval : pauseAfter(refusals)
+        };
       },
-      frequency: { interval, backoff: true, max: LONGEST_INTERVAL },
+      frequency: { interval, backoff: true, max: LONGEST_PAUSE },
       standby: 'when-hidden'
     });
     this._returns = onPageReturn(user, () => {
+      this._isReturning = true;
       void this._poll.refresh();
     });
   }
@@ -48,5 +55,7 @@ export class PagePoll implements IDisposable {
   }
 
   private readonly _poll: Poll;
+  private _refusals = 0;
+  private _isReturning = false;
   private readonly _returns: IDisposable;
 }

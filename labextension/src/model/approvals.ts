@@ -6,7 +6,7 @@ import { Throttler } from '@lumino/polling';
 import { Signal } from '@lumino/signaling';
 import type { ISignal } from '@lumino/signaling';
 
-import { RequestError } from '../api/errors';
+import { RequestError, isOfStopped } from '../api/errors';
 import type { IAgentBoxClient } from '../api/client';
 import type {
   IApproval,
@@ -465,5 +465,8 @@ function connectionAfter(error: unknown): Connection {
   if (error.status === 404) {
     return 'absent';
   }
-  return error.status === 401 || error.status === 403 ? 'forbidden' : 'failing';
+  if (error.status === 401 || error.status === 403) {
+    return 'forbidden';
+  }
+  return isOfStopped(error.status) ? 'stopped' : 'failing';
 }

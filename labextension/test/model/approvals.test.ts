@@ -388,7 +388,8 @@ test.each([
   [404, 'absent'],
   [403, 'forbidden'],
   [500, 'failing'],
-  [503, 'failing']
+  [424, 'stopped'],
+  [503, 'stopped']
 ])('status %d says that the server is %s', async (status, connection) => {
   const server = new Server();
   server.status = status;

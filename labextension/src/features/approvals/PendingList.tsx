@@ -152,6 +152,9 @@ function ConnectionNote(): JSX.Element | null {
     forbidden: trans.__(
       'The server refused to list the requests. Log in again.'
     ),
+    stopped: trans.__(
+      'The server was stopped, or cannot list its requests. If it was stopped, start it again and reload the page.'
+    ),
     failing: trans.__(
       'The server could not list the requests; its log says why. This list may be out of date.'
     ),

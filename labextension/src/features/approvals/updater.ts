@@ -10,6 +10,7 @@ import type { IEventRouter } from '../../api/events';
 import { APPROVAL_EVENT } from '../../api/protocol';
 import { onPageReturn } from '../../integrations/pageReturn';
 import type { PageUser } from '../../integrations/pageReturn';
+import { LONGEST_PAUSE, pauseAfter } from '../../integrations/pauses';
 import type { ApprovalModel } from '../../model/approvals';
 import type { Connection } from '../../internalTokens';
 
@@ -19,11 +20,11 @@ const BUSY_INTERVAL = 5_000;
 /** Milliseconds between two polls otherwise. */
 const IDLE_INTERVAL = 10_000;
 
-/** Milliseconds between two polls of a server without the extension. */
-const ABSENT_INTERVAL = 300_000;
+/** What the connection is after a poll that failed, which the next one follows soon: the server may be back. */
+const FAILURES: readonly Connection[] = ['unreachable', 'failing'];
 
-/** What the connection is after a poll that failed. */
-const FAILURES: readonly Connection[] = ['unreachable', 'forbidden', 'failing'];
+/** The same if a Hub answered in place of the server. */
+const REFUSALS: readonly Connection[] = ['forbidden', 'stopped'];
 
 /** Connects events, visibility and a poll to the model of all requests. */
 export class ApprovalsUpdater implements IDisposable {
@@ -46,7 +47,7 @@ export class ApprovalsUpdater implements IDisposable {
       frequency: {
         interval: IDLE_INTERVAL,
         backoff: true,
-        max: ABSENT_INTERVAL
+        max: LONGEST_PAUSE
       },
       standby: 'when-hidden'
     });
@@ -63,14 +64,18 @@ export class ApprovalsUpdater implements IDisposable {
 
   private async _refresh(): Promise<void> {
     await this._approvals.refresh();
-    let interval = this._approvals.isBusy ? BUSY_INTERVAL : IDLE_INTERVAL;
-    if (this._approvals.connection === 'absent') {
-      interval = ABSENT_INTERVAL;
+    const { connection, isBusy } = this._approvals;
+    this._refusals = REFUSALS.includes(connection) ? this._refusals + 1 : 0;
+    let interval = isBusy ? BUSY_INTERVAL : IDLE_INTERVAL;
+    if (connection === 'absent') {
+      interval = LONGEST_PAUSE;
+    } else if (this._refusals > 0) {
+      interval = pauseAfter(this._refusals);
     }
     if (!this.isDisposed) {
       this._poll.frequency = { ...this._poll.frequency, interval };
     }
-    if (FAILURES.includes(this._approvals.connection)) {
+    if (FAILURES.includes(connection)) {
       throw new Error('the server was asked in vain'); // the poll asks less and less often
     }
   }
@@ -83,4 +88,5 @@ export class ApprovalsUpdater implements IDisposable {
 
   private readonly _connections: IDisposable;
   private readonly _poll: Poll;
+  private _refusals = 0;
 }

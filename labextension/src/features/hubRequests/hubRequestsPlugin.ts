@@ -24,7 +24,7 @@ export const hubRequestsPlugin: JupyterFrontEndPlugin<IHubRequestsModel> = {
   ): IHubRequestsModel => {
     const model = new HubRequestsModel(client);
     if (PageConfig.getOption('agentboxHubService') === 'true') {
-      new HubRequestsUpdater(model, user);
+      new HubRequestsUpdater(model, user, client);
     }
     return model;
   }

@@ -22,7 +22,7 @@ export const rulesPlugin: JupyterFrontEndPlugin<IRulesModel> = {
     user: User.IManager
   ): IRulesModel => {
     const rules = new RulesModel(client);
-    new RulesUpdater(rules, user);
+    new RulesUpdater(rules, user, client);
     return rules;
   }
 };

@@ -22,6 +22,7 @@ export function describeLoss(
       return trans.__(
         'The server cannot be reached, so this cannot be decided now. It returns when the server does; if the server was stopped, start it again.'
       );
+    case 'stopped':
     case 'failing':
     case 'absent':
       return trans.__(

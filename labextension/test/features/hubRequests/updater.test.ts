@@ -6,6 +6,7 @@ import { hubList, hubRequest } from '../../examples';
 import { FakeUser } from '../../user';
 
 const MINUTE = 60_000;
+const RUNNING = { isStopped: false };
 
 let updater: HubRequestsUpdater;
 
@@ -22,7 +23,7 @@ afterEach(() => {
 /** How often a model is asked in each of some minutes. */
 async function asked(isAnswered: boolean): Promise<number[]> {
   const refresh = jest.fn(async () => isAnswered);
-  updater = new HubRequestsUpdater({ refresh }, new FakeUser('ada'));
+  updater = new HubRequestsUpdater({ refresh }, new FakeUser('ada'), RUNNING);
   const counts: number[] = [];
   for (let minute = 0; minute < 12; minute++) {
     refresh.mockClear();
@@ -58,7 +59,7 @@ async function refused(mayAsk: () => boolean): Promise<{
   };
   const model = new HubRequestsModel({ listHubRequests, now: () => 0 });
   const user = new FakeUser('ben');
-  updater = new HubRequestsUpdater(model, user);
+  updater = new HubRequestsUpdater(model, user, RUNNING);
   await jest.advanceTimersByTimeAsync(MINUTE);
   expect(model.list.total).toBe(0);
   return { model, user };

@@ -3,6 +3,8 @@ import { FakeUser } from '../../user';
 
 const MINUTE = 60_000;
 
+const RUNNING = { isStopped: false };
+
 let updater: RulesUpdater;
 
 beforeEach(() => {
@@ -18,7 +20,7 @@ afterEach(() => {
 /** How often the model is asked in each of some minutes. */
 async function asked(isAnswered: boolean): Promise<number[]> {
   const refresh = jest.fn(async () => isAnswered);
-  updater = new RulesUpdater({ refresh }, new FakeUser('ada'));
+  updater = new RulesUpdater({ refresh }, new FakeUser('ada'), RUNNING);
   const counts: number[] = [];
   for (let minute = 0; minute < 12; minute++) {
     refresh.mockClear();
@@ -42,7 +44,7 @@ test('a server that does not answer is asked less and less often', async () => {
 test('when another user logs in, a server that refused is asked at once', async () => {
   const refresh = jest.fn(async () => false);
   const user = new FakeUser('ben');
-  updater = new RulesUpdater({ refresh }, user);
+  updater = new RulesUpdater({ refresh }, user, RUNNING);
   await jest.advanceTimersByTimeAsync(12 * MINUTE);
   refresh.mockClear();
   user.become('ada');

@@ -48,6 +48,7 @@ test.each<[Connection, string]>([
   ['unreachable', 'cannot be reached'],
   ['forbidden', 'Log in again'],
   ['failing', 'was stopped'],
+  ['stopped', 'was stopped'],
   ['absent', 'was stopped']
 ])('without a server (%s) nothing can be pressed', (connection, text) => {
   const model = show(approval());
