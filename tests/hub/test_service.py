@@ -25,7 +25,7 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.person import Person, decide
 
-from .hub import PROXY, ROOT, TIMEOUT, answered, kept_ports, missing, run
+from .hub import PROXY, ROOT, TIMEOUT, answered, frozen_server, kept_ports, missing, run, told
 from .test_page import log_in
 
 SERVICE = "services/agentbox/"
@@ -271,6 +271,22 @@ def test_a_notebook_calls_a_central_tool_that_another_user_allows(demo: DemoHub,
     assert (verified.returncode, verified.stdout[:7]) == (0, "Intact:")
 
 
+def test_who_approves_while_the_users_server_is_frozen_lets_the_call_run_once(
+    demo: DemoHub, kernel: BlockingKernelClient
+) -> None:
+    running = kernel.execute("from jupyter_agentbox import tools; print(tools.shop.delete_order(order_id=1208))")
+    (request,) = until(lambda: demo.pending("bob"))
+    bob = Browser(demo, "bob")
+
+    with frozen_server(demo.root / "homes" / "ada"):
+        code, answer = bob.decide(request)
+        assert (code, answer["status"]) == (200, "approved")
+
+    assert "1208" in result_of(kernel, running)
+    found = [one for one in audit_of(demo) if one["call"]["arguments"] == {"order_id": 1208}]
+    assert [(one["id"], one["outcome"]["state"]) for one in found] == [(request["id"], "succeeded")]
+
+
 @pytest.mark.browser
 def test_an_approver_sees_it_in_their_own_jupyterlab_and_decides_on_the_page_that_it_leads_to(
     demo: DemoHub, kernel: BlockingKernelClient, page: Page
@@ -396,26 +412,12 @@ def decide_as_server(demo: DemoHub, path: str, body: Any) -> int:
     (environ,) = (
         text
         for process in Path("/proc").iterdir()
-        if process.name.isdecimal() and (text := environment_of(process)).find(f"{demo.root}/homes/ada") >= 0
-        and "jupyterhub.singleuser" in command_of(process)
+        if process.name.isdecimal() and (text := told(process / "environ")).find(f"{demo.root}/homes/ada") >= 0
+        and "jupyterhub.singleuser" in told(process / "cmdline")
     )  # fmt: skip
     found = re.search(r"JUPYTERHUB_API_TOKEN=(\w+)", environ)
     assert found is not None
     return demo.ask(path, body, token=found[1])[0]
-
-
-def environment_of(process: Path) -> str:
-    try:
-        return (process / "environ").read_text("utf-8", "replace")
-    except OSError:
-        return ""
-
-
-def command_of(process: Path) -> str:
-    try:
-        return (process / "cmdline").read_text("utf-8", "replace")
-    except OSError:
-        return ""
 
 
 def audit_of(demo: DemoHub) -> list[Any]:
