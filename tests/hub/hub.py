@@ -43,6 +43,9 @@ OWNER, COLLABORATOR, STRANGER = "ada", "bob", "eve"
 COLLEAGUE = "kim"
 #: The named server at which programs may decide, and who has the scope for it.
 ANY = "any"
+#: The named server that is stopped when it is idle, and its kernels, too: after how many seconds, and for how many a
+#: request waits there, which is longer. In between, a kernel gives a sign of life every five seconds.
+CULLED, IDLE, WAITS = "culled", 10, 14
 #: The right to decide.
 DECIDE = "custom:agentbox:decide"
 
@@ -76,13 +79,23 @@ c.SimpleLocalProcessSpawner.home_dir_template = facts["homes"] + "/{{username}}"
 c.Spawner.cmd = [sys.executable, "-c", facts["launch"], facts["site"]]
 c.Spawner.notebook_dir = "~"
 c.Spawner.environment = facts["environment"]
+traits_of = {{
+    {any!r}: ["AgentBoxApp.decide_with=any", "AgentBoxApp.deciders=scope", "AgentBoxApp.approval_timeout=None"],
+    {culled!r}: [
+        "AgentBoxApp.approval_timeout={waits}",
+        "MappingKernelManager.cull_idle_timeout={idle}",
+        "MappingKernelManager.cull_interval=1",
+        "MappingKernelManager.cull_busy=True",
+    ],
+}}
 def arguments_of(spawner):
-    traits = ("decide_with=any", "deciders=scope", "approval_timeout=None") if spawner.name == {any!r} else ()
+    if spawner.name == {culled!r}:
+        spawner.environment["JUPYTERHUB_ACTIVITY_INTERVAL"] = "1"  # what the Hub is told every five minutes otherwise
     spawner.args = [
         "--allow-root",
         "--LabApp.news_url=None",
         f"--LabServerApp.app_settings_dir={{facts['lab_settings']}}",
-        *(f"--AgentBoxApp.{{trait}}" for trait in traits),
+        *(f"--{{trait}}" for trait in traits_of.get(spawner.name, [])),
     ]
 c.Spawner.pre_spawn_hook = arguments_of
 c.JupyterHub.custom_scopes = {{{decide!r}: {{"description": "Decide requests of jupyter_agentbox."}}}}
@@ -95,6 +108,7 @@ c.Spawner.server_token_scopes = lambda spawner: [
 c.JupyterHub.services = [
     {{"name": "robot", "api_token": facts["robot"]}},
     {{"name": "admin", "api_token": facts["admin"]}},
+    {{"name": "culler", "api_token": facts["culler"]}},
 ]
 c.JupyterHub.load_roles = [
     {{"name": "robot", "scopes": ["access:servers", {decide!r}], "services": ["robot"]}},
@@ -102,6 +116,11 @@ c.JupyterHub.load_roles = [
         "name": "setup",
         "scopes": ["admin:users", "admin:servers", "admin:groups", "tokens", "access:servers"],
         "services": ["admin"],
+    }},
+    {{
+        "name": "culler",
+        "scopes": ["list:users!user={owner}", "servers!server={owner}/{culled}"],
+        "services": ["culler"],
     }},
     {{"name": "owner", "scopes": [{decide!r} + "!user={owner}"], "users": [{owner!r}]}},
     {{
@@ -136,20 +155,30 @@ class Hub:
         Where people find it, with a slash at the end.
     password : str
         Of every user.
-    robot, admin : str
-        The tokens of a service that may use all servers, and of the one that sets things up.
+    robot, admin, culler : str
+        The tokens of a service that may use all servers, of the one that sets things up, and of the one that stops
+        servers which are idle.
     process : Popen
         The Hub.
     """
 
     def __init__(
-        self, root: Path, url: str, *, password: str, robot: str, admin: str, process: subprocess.Popen[bytes]
+        self,
+        root: Path,
+        url: str,
+        *,
+        password: str,
+        robot: str,
+        admin: str,
+        culler: str,
+        process: subprocess.Popen[bytes],
     ) -> None:
         self.root = root
         self.url = url
         self.password = password
         self.robot = robot
         self.admin = admin
+        self.culler = culler
         self.process = process
 
     def server(self, name: str = "") -> str:
@@ -330,7 +359,7 @@ def running_hub(root: Path, ports: Sequence[int]) -> Iterator[Hub]:
     assert PROXY
     public, hub_port, proxy_api = ports
     url = f"http://127.0.0.1:{public}{PREFIX}"
-    password, robot, admin = (secrets.token_hex(16) for _ in range(3))
+    password, robot, admin, culler = (secrets.token_hex(16) for _ in range(4))
     facts = {
         "url": url,
         "hub_port": hub_port,
@@ -339,6 +368,7 @@ def running_hub(root: Path, ports: Sequence[int]) -> Iterator[Hub]:
         "password": password,
         "robot": robot,
         "admin": admin,
+        "culler": culler,
         "homes": str(root / "homes"),
         "lab_settings": str(root / "lab-settings"),
         "site": str(root / "site"),
@@ -351,7 +381,7 @@ def running_hub(root: Path, ports: Sequence[int]) -> Iterator[Hub]:
     # JupyterLab's own notifications lie over the panel, whose buttons are disabled while they do.
     (root / "lab-settings" / "overrides.json").write_text(json.dumps(SETTINGS))
     names = {"any": ANY, "owner": OWNER, "collaborator": COLLABORATOR, "colleague": COLLEAGUE, "decide": DECIDE}
-    config = CONFIG.format(facts=json.dumps(facts), timeout=TIMEOUT, **names)
+    config = CONFIG.format(facts=json.dumps(facts), timeout=TIMEOUT, culled=CULLED, idle=IDLE, waits=WAITS, **names)
     (root / "jupyterhub_config.py").write_text(config)
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("JUPYTER", "XDG", "CONFIGPROXY"))}
     with subprocess.Popen(
@@ -363,7 +393,7 @@ def running_hub(root: Path, ports: Sequence[int]) -> Iterator[Hub]:
         stderr=subprocess.STDOUT,
         start_new_session=True,
     ) as process:
-        hub = Hub(root, url, password=password, robot=robot, admin=admin, process=process)
+        hub = Hub(root, url, password=password, robot=robot, admin=admin, culler=culler, process=process)
         try:
             _await_start(hub)
             for user in (STRANGER,):  # the others have roles, and so are there
