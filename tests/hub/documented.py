@@ -30,6 +30,8 @@ PAGES = {name: HOW_TO / f"{name}.md" for name in ("jupyterhub", "hub-service")}
 REFERENCE = ROOT / "docs" / "reference"
 #: Who the pages name: who asks, two who approve, and an auditor.
 USERS = ("ada", "bob", "cleo", "dan")
+#: The one whose servers read the user's own configuration, too, which the pages advise against.
+CONFIGURES = "dan"
 #: The headings of what this Hub does not have, and why.
 LEFT_OUT = {
     "Credentials": "for a site whose libraries need the token of the Hub",
@@ -56,8 +58,12 @@ scopes = ["admin:users", "admin:servers", "tokens", "access:servers"]
 c.JupyterHub.load_roles = [{{"name": "setup", "scopes": scopes, "services": ["setup"]}}]
 c.JupyterHub.load_groups = {{"before": {{"users": ["dan"]}}}}
 """
-#: The seconds that a busy machine gives the service to start.
+#: What only the tests need: one user without `disable_user_config`, and the seconds of a busy machine.
 AFTER = """
+def let_one_user_configure(spawner):
+    if spawner.user.name == {own!r}:
+        spawner.disable_user_config = False
+c.Spawner.pre_spawn_hook = let_one_user_configure
 from jupyterhub.services.service import Service
 if hasattr(Service, "timeout"):  # JupyterHub 5 has none
     for service in c.JupyterHub.services:
@@ -92,11 +98,11 @@ class Site(DemoHub):
         except urllib.error.HTTPError as error:
             return error.code, error.read().decode()
 
-    def stop_servers(self) -> None:
-        """Stop the users' servers, which send what they have recorded while the service is there to take it."""
-        for user in USERS:
+    def stop_servers(self, *users: str) -> None:
+        """Stop users' servers, which send what they have recorded while the service is there to take it."""
+        for user in users:
             self.ask(f"hub/api/users/{user}/server", token=self.admin, method="DELETE")
-        until(lambda: not any(self.api(f"hub/api/users/{user}")["servers"] for user in USERS))
+        until(lambda: not any(self.api(f"hub/api/users/{user}")["servers"] for user in users))
 
     @contextmanager
     def kernel(self, user: str) -> Iterator[WebKernel]:
@@ -190,7 +196,7 @@ def running_site(root: Path) -> Iterator[Site]:
             try:
                 until(lambda: is_up(site), process)
                 yield site
-                site.stop_servers()
+                site.stop_servers(*USERS)
             finally:
                 process.terminate()
                 try:
@@ -250,7 +256,11 @@ def set_up(site: Site, ports: Sequence[int]) -> None:
         url=site.url, hub_port=ports[1], proxy_port=ports[2], proxy=PROXY, password=site.password, admin=site.admin,
         users={*USERS}, fresh_ports=FRESH_PORTS, timeout=TIMEOUT,
     )  # fmt: skip
-    hub += files("jupyterhub")["jupyterhub_config.py"] + service["jupyterhub_config.py"] + AFTER.format(timeout=TIMEOUT)
+    hub += (
+        files("jupyterhub")["jupyterhub_config.py"]
+        + service["jupyterhub_config.py"]
+        + AFTER.format(timeout=TIMEOUT, own=CONFIGURES)
+    )
     machine.write("/etc/jupyterhub/jupyterhub_config.py", replaced(hub, elsewhere), 0o600)
 
     servers = files("jupyterhub")["jupyter_server_config.py"] + said("hub-service", "c.AgentBoxApp.hub_service_url")

@@ -114,7 +114,7 @@ c.JupyterHub.load_roles = [
     {{"name": "robot", "scopes": ["access:servers", {decide!r}], "services": ["robot"]}},
     {{
         "name": "setup",
-        "scopes": ["admin:users", "admin:servers", "admin:groups", "tokens", "access:servers"],
+        "scopes": ["admin:users", "admin:servers", "admin:groups", "tokens", "access:servers", "shares"],
         "services": ["admin"],
     }},
     {{

@@ -175,6 +175,25 @@ def test_who_has_no_access_decides_nothing(hub: Hub) -> None:
     assert hub.read(request) == request
 
 
+@pytest.mark.parametrize("server", ["", ANY])
+def test_who_was_given_a_share_of_the_server_sees_its_requests_and_decides_none(hub: Hub, server: str) -> None:
+    request = hub.new_request(server)
+    scope = f"access:servers!server={OWNER}/{server}"
+    hub.api(f"shares/{OWNER}/{server}", {"user": STRANGER, "scopes": [scope]})
+    try:
+        url, body = hub.decision(request, server)
+        token, browser = hub.token_of(STRANGER), Session(hub, STRANGER)
+        browser.open_lab(hub.server(server))
+        for answer in (hub.ask(url, body, token=token), browser.ask(url, body)):
+            assert (answer[0], answer[1]["reason"]) == (403, "not_a_decider")
+        assert browser.ask(url.removesuffix("/decision")) == (200, request)
+    finally:
+        hub.api(f"shares/{OWNER}/{server}", {"user": STRANGER}, method="PATCH")
+    code, answer = hub.ask(url, body, token=token)  # the server still knows the token, and asks the Hub all the same
+    assert (code, "not_a_decider" in str(answer)) == (403, False)
+    assert hub.read(request, server) == request
+
+
 def test_a_token_that_was_revoked_decides_no_more_though_the_server_still_knows_it(hub: Hub) -> None:
     request = hub.new_request(ANY)
     made = hub.api(f"users/{OWNER}/tokens", {})

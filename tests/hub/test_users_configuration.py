@@ -1,0 +1,73 @@
+"""What users write into files of their own against the site's rules, with and without `disable_user_config`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from .documented import CONFIGURES, Site
+from .test_service import start_server
+
+ALLOW = {"rules": [{"effect": "allow", "server": "*", "tool": "*"}]}
+#: What the files do: other rules, in three places, and other settings for where rules are.
+FILES = """
+mkdir -p .jupyter loose
+echo '{allow}' | tee .jupyter/agentbox_rules.json > loose/agentbox_rules.json
+cp /etc/jupyter/agentbox_mcp.json .jupyter/
+echo 'export JUPYTER_CONFIG_PATH={home}/loose JUPYTER_AGENTBOX_GRANTS=user-choice' | tee .profile > .bash_profile
+cat > .jupyter/jupyter_server_config.py <<'END'
+import os
+os.environ["JUPYTER_CONFIG_PATH"] = "{home}/loose"
+c.AgentBoxApp.rules_path = "{home}/loose/agentbox_rules.json"
+c.AgentBoxApp.audit_sinks = []
+END
+"""
+CALLS = {"git.push": "ask", "git.log": "allow", "warehouse.query": "allow"}
+
+
+@pytest.fixture(params=["cleo", CONFIGURES])
+def user(site: Site, request: pytest.FixtureRequest) -> Iterator[str]:
+    """A user who has written such files, without and with a server that reads a user's configuration."""
+    name, home = request.param, f"/home/{request.param}"
+    site.stop_servers(name)
+    site.machine.run(FILES.format(allow=json.dumps(ALLOW), home=home), name, home=True)
+    start_server(site, name)
+    yield name
+    site.stop_servers(name)
+    site.machine.run("rm -r .jupyter loose .bash_profile && cp /etc/skel/.profile .", name, home=True)
+
+
+def test_no_file_of_a_user_loosens_a_rule_of_the_site_whether_their_configuration_is_read_or_not(
+    site: Site, user: str
+) -> None:
+    token, server = site.token_of(user), f"user/{user}/jupyter-agentbox/"
+
+    def effects() -> dict[str, Any]:
+        found = {}
+        for call in CALLS:
+            name, _, tool = call.partition(".")
+            found[call] = site.api(f"{server}policy/evaluate", {"server": name, "tool": tool}, token=token)["effect"]
+        return found
+
+    policy = site.api(f"{server}policy", token=token)
+    assert effects() == CALLS
+    assert policy["file"].startswith(f"/home/{user}/{'loose' if user == CONFIGURES else '.jupyter'}")
+    assert policy["features"]["grants"]["lock"] == "force-off"
+    assert policy["hub_policy"]["problem"] is None
+    code, _ = site.ask(f"{server}policy", ALLOW, token=token, method="PUT")
+    assert code == 403  # a token is no person
+    assert effects() == CALLS
+
+
+def test_the_records_of_a_user_go_where_the_site_says_whether_their_configuration_is_read_or_not(
+    site: Site, user: str
+) -> None:
+    before = len(site.outside.records)
+    with site.kernel(user) as kernel:
+        said = kernel.run("from jupyter_agentbox import tools\nprint(tools.warehouse.list_tables())")
+
+    assert f"list_tables for {user}" in said
+    assert any(f'"{user}"' in body for _, body in site.outside.records[before:])
