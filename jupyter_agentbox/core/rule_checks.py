@@ -46,6 +46,10 @@ _ELSEWHERE: Final = {
 }
 #: Additional keys of a site's file.
 SITE_KEYS: Final = ("features", "servers", "audit", "hub_policy")
+#: Further ones of what a Hub service signs.
+HUB_KEYS: Final = ("central_servers",)
+#: The name of a central server.
+CENTRAL_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _SERVERS_KEYS: Final = ("allow", "deny")
 HUB_POLICY_KEYS: Final = ("url", "public_key", "hub")
 #: 32 bytes in base64.
@@ -78,13 +82,15 @@ class RuleChecker:
         if len(ordered) > _MOST_PROBLEMS:
             yield ordered[_MOST_PROBLEMS][0], f"and {len(ordered) - _MOST_PROBLEMS} more problems from here on"
 
-    def check(self, node: Node, *, of_site: bool = False) -> None:
-        """Check a whole file."""
+    def check(self, node: Node, *, of_site: bool = False, of_hub: bool = False) -> None:
+        """Check a whole file, or what a Hub service signed."""
         if not isinstance(node.content, dict):
             self.say(node, 'a file of rules is an object with a list under "rules"')
             return
         if of_site:
-            self.check_keys(node, (*_FILE_KEYS, *SITE_KEYS), "a site's file of rules")
+            keys = (*_FILE_KEYS, *SITE_KEYS, *(HUB_KEYS if of_hub else ()))
+            self.check_keys(node, keys, "a site's file of rules")
+            self._check_central(member(node, "central_servers"))
             self._check_audit(member(node, "audit"))
             self._check_hub_policy(member(node, "hub_policy"))
             self.check_for_users(node)
@@ -156,6 +162,19 @@ class RuleChecker:
         self._check_choice(given, "when_down", [one.value for one in WhenDown], needed=False)
         self._check_choice(given, "arguments", [one.value for one in ArgumentsKept], needed=False)
         self.check_text(given, "token_file", MAX_PATTERN)
+
+    def _check_central(self, given: Node | None) -> None:
+        if given is None:
+            return
+        if not isinstance(given.content, dict):
+            self.say(given, "`central_servers` must be an object: the name of each server, and its `timeout`")
+            return
+        for name in given.content:
+            seconds = member(given, name)
+            value = None if seconds is None else seconds.content
+            is_time = isinstance(value, int | float) and not isinstance(value, bool) and value > 0
+            if not CENTRAL_NAME.fullmatch(name) or not is_time:
+                self.say(seconds or given, f"`{name:.80}` must be the name of a central server, with its seconds")
 
     def _check_hub_policy(self, given: Node | None) -> None:
         if given is None:

@@ -12,7 +12,7 @@ from .calls import JsonObject, JsonValue
 from .isolation import Isolation
 from .located_json import Lines, LocatedJsonError, Node, items, member, parse
 from .policy import Effect, Layer, Rule
-from .rule_checks import HUB_POLICY_KEYS, HUB_RULE_KEYS, SITE_KEYS, RuleChecker
+from .rule_checks import HUB_KEYS, HUB_POLICY_KEYS, HUB_RULE_KEYS, SITE_KEYS, RuleChecker
 from .site_policy import Feature, HubPolicySource, Lock, ServerPattern, SiteAudit, SitePolicy
 from .text import one_line
 from .tools import ConfigurationProblem
@@ -73,7 +73,7 @@ def read_text(text: str, *, path: str, layer: Layer, is_of_hub: bool = False) ->
     except LocatedJsonError as error:
         return RuleText(problems=(problem(one_line(str(error)), error.at),))
     checker = RuleChecker(HUB_RULE_KEYS) if is_of_hub else RuleChecker()
-    checker.check(node, of_site=layer is Layer.SITE)
+    checker.check(node, of_site=layer is Layer.SITE, of_hub=is_of_hub)
     if checker.found:
         return RuleText(problems=tuple(problem(one_line(message), at) for at, message in checker.shown()))
     entries = [(one.at, one.value) for one in items(node, "rules")]
@@ -91,8 +91,9 @@ def read_text(text: str, *, path: str, layer: Layer, is_of_hub: bool = False) ->
 def _site_policy(node: Node, path: str) -> SitePolicy:
     """Return the other settings of a valid site file."""
     features, servers, audit, hub_policy = (member(node, key) for key in SITE_KEYS)
-    if not any(key in node.keys for key in SITE_KEYS):
+    if not any(key in node.keys for key in (*SITE_KEYS, *HUB_KEYS)):
         return SitePolicy()
+    central = member(node, "central_servers")
     given = features.value if features is not None and isinstance(features.value, dict) else {}
     lists = servers.value if servers is not None and isinstance(servers.value, dict) else {}
     allowed = lists.get("allow")
@@ -103,7 +104,13 @@ def _site_policy(node: Node, path: str) -> SitePolicy:
         audit=SiteAudit() if audit is None else _site_audit(audit),
         files=(path,),
         hub_policy=None if hub_policy is None else _hub_policy(hub_policy),
+        central_servers={} if central is None else _central_servers(central),
     )
+
+
+def _central_servers(node: Node) -> dict[str, float]:
+    given = node.value if isinstance(node.value, dict) else {}
+    return {name: float(seconds) for name, seconds in given.items() if isinstance(seconds, int | float)}
 
 
 def _hub_policy(node: Node) -> HubPolicySource:

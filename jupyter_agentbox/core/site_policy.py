@@ -230,6 +230,9 @@ class SitePolicy:
         The Hub service whose policy also applies; from the first file that names one.
     named_by : mapping
         The files that turn each feature off; for a feature not listed, all of them.
+    central_servers : mapping
+        The names of the Hub service's MCP servers that its policy gives to users' servers, and for how many seconds a
+        call of each may take, with the time that it waits for approvers.
     """
 
     features: Mapping[Feature, Lock] = field(default_factory=dict)
@@ -240,6 +243,7 @@ class SitePolicy:
     is_closed: bool = False
     hub_policy: HubPolicySource | None = None
     named_by: Mapping[Feature, tuple[str, ...]] = field(default_factory=dict, compare=False)
+    central_servers: Mapping[str, float] = field(default_factory=dict)
 
     @classmethod
     def closed(cls, file: str) -> SitePolicy:
@@ -312,6 +316,7 @@ class SitePolicy:
             is_closed=self.is_closed or other.is_closed,
             hub_policy=self.hub_policy or other.hub_policy,
             named_by={feature: (*self.off_by(feature), *other.off_by(feature)) for feature in Feature},
+            central_servers={**other.central_servers, **self.central_servers},
         )
 
     def to_json(self) -> JsonObject:

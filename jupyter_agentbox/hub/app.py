@@ -224,13 +224,14 @@ class HubService(HubTraits, Application):
         return hub_auth
 
     def _signer(self, policy: PolicyFile) -> PolicySigner | None:
-        if policy.local is None:
+        local = policy.policy_to_sign(os.environ, waits=self.approval_timeout)
+        if local is None:
             return None
         path, clock = Path(self.policy_key), SystemClock()
         key = read_key(path)
-        version = version_of(path.with_name(f"{path.name}.version"), policy.local, clock.now())
+        version = version_of(path.with_name(f"{path.name}.version"), local, clock.now())
         log.info("the policy for users' own tools has version %d", version)
-        return PolicySigner(policy=policy.local, version=version, key=key, clock=clock)
+        return PolicySigner(policy=local, version=version, key=key, clock=clock)
 
     async def _serve(self, policy: PolicyFile, hub_auth: HubOAuth) -> int:
         box = build(self.settings(), policy, os.environ)

@@ -7,15 +7,16 @@ import os
 import re
 import stat
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
 from jupyter_agentbox.core.calls import JsonObject, JsonValue
+from jupyter_agentbox.core.globs import matcher_of
 from jupyter_agentbox.core.local_calls import LOCAL_CALLS
 from jupyter_agentbox.core.located_json import Lines, LocatedJsonError, Node, items, member, parse
 from jupyter_agentbox.core.policy import Layer, Policy, Rule
-from jupyter_agentbox.core.rule_checks import HUB_RULE_KEYS, MAX_PATTERN, RuleChecker
+from jupyter_agentbox.core.rule_checks import CENTRAL_NAME, HUB_RULE_KEYS, MAX_PATTERN, RuleChecker
 from jupyter_agentbox.core.rule_text import MAX_BYTES, rule_from_json
 from jupyter_agentbox.core.text import one_line
 from jupyter_agentbox.core.tools import ConfigurationProblem
@@ -32,10 +33,13 @@ from jupyter_agentbox.mcp_client.provider_addresses import is_safe_address
 USER_VARIABLE: Final = "HUB_USER"
 GROUPS_VARIABLE: Final = "HUB_GROUPS"
 
+#: Seconds that a user's server leaves a central tool that may run for less, or whose entry does not say how long.
+_TOOL: Final = 300.0
+
 log = logging.getLogger(__name__)
 
 _FILE_KEYS: Final = ("rules", "mcpServers", "secrets", "auditors", "local", "$schema")
-_LOCAL_KEYS: Final = ("hub", "valid", "rules", "features", "servers")
+_LOCAL_KEYS: Final = ("hub", "valid", "rules", "features", "servers", "central_servers")
 #: The keys of `local` that are sent to users' servers.
 _SENT_KEYS: Final = ("rules", "features", "servers")
 #: For how many seconds a policy is valid on users' servers: at least a minute, at most 30 days, by default a day.
@@ -43,7 +47,6 @@ MIN_VALID: Final = 60
 MAX_VALID: Final = 30 * 86_400
 DEFAULT_VALID: Final = 86_400.0
 _RULE_KEYS: Final = ("effect", "server", "tool", "arguments", "groups", "approvers", "timeout", "reason")
-_SERVER_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _VARIABLE_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _OF_USER: Final = re.compile(rf"\$\{{(?:env:)?(?:{USER_VARIABLE}|{GROUPS_VARIABLE})[:}}]")
 _WHAT: Final = "a policy"
@@ -68,12 +71,15 @@ class LocalPolicy:
         ``rules``, ``features`` and ``servers``, as in a site's rules file.
     rules : tuple of Rule
         The rules among these, by which the service finds whom to ask about a call.
+    has_central_servers : bool
+        Whether users' servers get the names of the central servers, too.
     """
 
     hub: str
     valid: float
     policy: JsonObject
     rules: tuple[Rule, ...] = field(default=(), compare=False)
+    has_central_servers: bool = False
 
     def to_json(self) -> JsonObject:
         """Return it in the format of the file."""
@@ -119,6 +125,32 @@ class PolicyFile:
     auditors: frozenset[str] = frozenset()
     local: LocalPolicy | None = None
     files: tuple[Path, ...] = ()
+
+    def policy_to_sign(self, environment: Mapping[str, str], *, waits: float) -> LocalPolicy | None:
+        """Return the part for users' servers, with the names of the central servers if they are to be sent.
+
+        Parameters
+        ----------
+        environment : mapping
+            The service's environment.
+        waits : float
+            Seconds for which a request waits whose rule does not say it.
+        """
+        local = self.local
+        if local is None or not local.has_central_servers:
+            return local
+        known = {**self.servers_for(environment, user="user").servers, **self.servers_for(environment).servers}
+        central: JsonObject = {
+            name: self._longest_call(name, server.timeout or 0.0, waits)
+            for name, server in sorted(known.items())
+            if not isinstance(server, UnusableServer)
+        }
+        return replace(local, policy={**local.policy, "central_servers": central})
+
+    def _longest_call(self, server: str, runs: float, waits: float) -> float:
+        """Return for how many seconds a user's server waits for a call: for its approvers, then for the tool."""
+        timeouts = [rule.timeout or 0.0 for rule in self.policy.rules if matcher_of(rule.server)(server)]
+        return max(waits, *timeouts, 0.0) + max(runs, _TOOL)
 
     def servers_for(
         self, environment: Mapping[str, str], *, user: str = "", groups: Iterable[str] = ()
@@ -261,7 +293,7 @@ class _Reader:
             if given is not None and not isinstance(given.content, dict):
                 check.say(given, f"`{name}` must be {kind}")
         for name, at in _keys(node, "mcpServers").items():
-            if not _SERVER_NAME.fullmatch(name):
+            if not CENTRAL_NAME.fullmatch(name):
                 check.found.append(
                     (at, f"`{name:.80}` cannot be the name of a server: use letters, digits, `-` and `_`")
                 )
@@ -308,6 +340,9 @@ class _Reader:
         seconds = DEFAULT_VALID if valid is None else valid.content
         if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not MIN_VALID <= seconds <= MAX_VALID:
             check.say(valid or given, f"`valid` must be a number of seconds from {MIN_VALID} to {MAX_VALID}")
+        central = member(given, "central_servers")
+        if central is not None and not isinstance(central.content, bool):
+            check.say(central, "`central_servers` must be true or false")
         for_users = RuleChecker(HUB_RULE_KEYS)
         for_users.check_for_users(given)
         check.found += for_users.found
@@ -330,6 +365,7 @@ class _Reader:
             valid=float(valid) if isinstance(valid, int | float) else DEFAULT_VALID,
             policy={key: given[key] for key in _SENT_KEYS if key in given},
             rules=self._rules(node),
+            has_central_servers=given.get("central_servers") is True,
         )
 
     def _secrets(self, node: Node) -> Mapping[str, str]:

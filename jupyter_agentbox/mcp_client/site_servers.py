@@ -1,7 +1,8 @@
-"""The site's MCP servers, and restrictions on users' own."""
+"""The site's MCP servers, with those of its Hub service, and restrictions on users' own."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
@@ -16,12 +17,15 @@ from .configuration import (
     ServerConfiguration,
     StdioServer,
     UnusableServer,
+    parse_configuration,
 )
 from .configuration_files import ConfigurationFiles
 from .registration import without_look_alikes
 
 #: File name of a site's servers, in a system-wide configuration directory.
 FILE_NAME: Final = "agentbox_mcp.json"
+#: The end of the URL of a Hub service's policy, below which its servers are, too.
+_POLICY: Final = "api/policy"
 
 
 class SiteServers:
@@ -54,6 +58,7 @@ class SiteServers:
         self._policy = policy
         self._files = [(path, ConfigurationFiles([path], environment)) for path in paths]
         self._why_unprotected = why_unprotected
+        self._environment = environment
         self._parts: tuple[object, ...] = ()
         self._configuration = Configuration()
 
@@ -80,10 +85,35 @@ class SiteServers:
                 continue
             servers = {**configuration.servers, **servers}
             problems += configuration.problems
+        servers = {**central_servers(policy, self._environment), **servers}
         path = own[0][0] if own else Path()
         others, alike = without_look_alikes(users.servers, servers, path)
         admitted = {name: admitted_server(server, policy) for name, server in others.items()}
         return Configuration(servers={**servers, **admitted}, problems=(*problems, *users.problems, *alike))
+
+
+def central_servers(policy: SitePolicy, environment: Mapping[str, str]) -> Mapping[str, ServerConfiguration]:
+    """Return the servers that the policy of a Hub service gives to users' servers.
+
+    The names are signed. Where they are comes from the site's file, so no policy sends this server's token elsewhere.
+
+    Parameters
+    ----------
+    policy : SitePolicy
+        The site's settings, with those of its Hub service.
+    environment : mapping
+        The source of this server's token.
+    """
+    source = policy.hub_policy
+    if source is None or not policy.central_servers or not source.url.endswith(_POLICY):
+        return {}
+    headers = {"Authorization": "Bearer ${JUPYTERHUB_API_TOKEN}"}
+    entries = {
+        name: {"url": f"{source.url.removesuffix(_POLICY)}mcp/{name}", "headers": headers, "timeout": seconds}
+        for name, seconds in policy.central_servers.items()
+    }
+    text = json.dumps({"mcpServers": entries})
+    return parse_configuration(Path(f"the policy of {source.hub}"), text, environment).servers
 
 
 def admitted_server(server: ServerConfiguration, policy: SitePolicy) -> ServerConfiguration:

@@ -373,3 +373,22 @@ def test_what_names_no_hub_service_is_told_and_the_file_does_not_count(given: An
 def test_no_file_of_a_user_names_a_hub_service() -> None:
     found = read(json.dumps({"rules": [], "hub_policy": HUB_POLICY}))
     assert found.problems[0].message == "`hub_policy` can stand in a site's file only"
+
+
+def signed(central: Any, *, is_of_hub: bool = True) -> RuleText:
+    text = json.dumps({"rules": [], "central_servers": central})
+    return read_text(text, path="the policy", layer=Layer.SITE, is_of_hub=is_of_hub)
+
+
+def test_what_a_hub_service_signed_names_its_servers_and_no_file_does() -> None:
+    assert signed({"warehouse": 3900, "git-hub_2": 1.5}).site.central_servers == {"warehouse": 3900, "git-hub_2": 1.5}
+    (problem,) = signed({"warehouse": 3900}, is_of_hub=False).problems
+    assert "unknown key `central_servers`" in problem.message
+
+
+@pytest.mark.parametrize(
+    "central", [[], {"../x": 1}, {"": 1}, {"a": 0}, {"a": True}, {"a": "1"}, {"a": None}, {"a": {"url": "https://x"}}]
+)
+def test_names_of_central_servers_that_are_not_understood_are_refused(central: Any) -> None:
+    read = signed(central)
+    assert (len(read.problems), read.site.central_servers) == (1, {})

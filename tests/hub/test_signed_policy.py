@@ -4,20 +4,27 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from jupyter_client.blocking.client import BlockingKernelClient
 
 from jupyter_agentbox.hub.policy_signing import read_key
 from jupyter_agentbox.storage.signed_policies import public_key_of
 
-from .hub import LAUNCH, kept_ports, missing
-from .test_service import SERVICE, DemoHub, running_demo, until
+from .hub import LAUNCH, kept_ports, missing, run
+from .test_service import SERVICE, DemoHub, audit_of, kernel, running_demo, until
+
+__all__ = ["kernel"]
 
 DENY = {"effect": "deny", "server": "git", "tool": "push", "reason": "not from notebooks"}
-LOCAL = {"hub": "demo", "rules": [DENY], "features": {"grants": "force-off"}}
+ALLOW = [{"effect": "allow", "server": "ledger", "tool": "*"}]
+LOCAL = {"hub": "demo", "rules": [DENY, *ALLOW], "features": {"grants": "force-off"}, "central_servers": True}
+#: What only the policy names.
+LEDGER = {"command": sys.executable, "args": ["-m", "jupyter_agentbox.demo.shop"]}
 CALL = {"server": "git", "tool": "push"}
 
 #: The demo, whose users' servers have a directory of the system that they cannot change.
@@ -41,7 +48,9 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DemoHub]:
     root = tmp_path_factory.mktemp("signed-policy")
     site, policy = root / "site", root / "policy.json"
     site.mkdir(mode=0o755)
-    policy.write_text(json.dumps({"rules": [], "local": LOCAL}))
+    policy.write_text(
+        json.dumps({"rules": ALLOW, "local": LOCAL, "mcpServers": {"ledger": LEDGER}, "auditors": ["auditors"]})
+    )
     config = CONFIG.format(launch=LAUNCH, site=str(site), policy=str(policy))
     with kept_ports(4) as ports:
         source = {
@@ -82,6 +91,20 @@ def test_a_users_server_goes_by_the_policy_also_if_they_delete_it_and_allow_ever
         assert demo.api("user/ada/jupyter-agentbox/policy/evaluate", CALL, token=token)["effect"] == "deny"
     other = {"server": "git", "tool": "log"}
     assert demo.api("user/ada/jupyter-agentbox/policy/evaluate", other, token=token)["effect"] == "allow"
+
+
+def test_a_kernel_calls_a_central_tool_of_which_the_users_server_knows_by_the_policy_only(
+    demo: DemoHub, kernel: BlockingKernelClient
+) -> None:
+    said = run(kernel, "from jupyter_agentbox import tools\nprint(tools.ledger.list_orders())")
+
+    assert "1210" in said
+    listed = demo.api("user/ada/jupyter-agentbox/servers", token=demo.token_of("ada"))["servers"]
+    assert [one["state"] for one in listed if one["name"] == "ledger"] == ["running"]
+    records = [one for one in audit_of(demo) if one["call"]["server"] == "ledger"]
+    assert [(one["asked_by"], one["call"]["tool"], one["outcome"]["state"]) for one in records] == [
+        ("ada", "list_orders", "succeeded")
+    ]
 
 
 def _lose(kept: Path) -> None:

@@ -232,11 +232,12 @@ async def _fetch(url: str, **request: Any) -> HTTPResponse:
 
 def signer_of(directory: Path, policy: PolicyFile, clock: Clock | None = None) -> PolicySigner | None:
     """Return what signs a policy, with the key and the version that are kept in a directory."""
-    if policy.local is None:
+    local = policy.policy_to_sign({"KEY": "service-secret"}, waits=60)
+    if local is None:
         return None
     clock = clock or SystemClock()
-    version = version_of(directory / "key.version", policy.local, clock.now())
-    return PolicySigner(policy=policy.local, version=version, key=read_key(directory / "key"), clock=clock)
+    version = version_of(directory / "key.version", local, clock.now())
+    return PolicySigner(policy=local, version=version, key=read_key(directory / "key"), clock=clock)
 
 
 @asynccontextmanager

@@ -17,6 +17,8 @@ from jupyter_agentbox.core.site_policy import Feature, HubPolicySource, SitePoli
 from jupyter_agentbox.hub.app import main
 from jupyter_agentbox.hub.policy_file import LocalPolicy, read_policy_file
 from jupyter_agentbox.hub.policy_signing import read_key, version_of
+from jupyter_agentbox.mcp_client.configuration import HttpServer
+from jupyter_agentbox.mcp_client.site_servers import central_servers
 from jupyter_agentbox.services.policies.hub_policy_link import HubPolicyLink
 from jupyter_agentbox.services.policies.manager import PolicyManager
 from jupyter_agentbox.storage.hub_policies import HubPolicies
@@ -105,6 +107,32 @@ async def test_a_users_server_goes_by_what_the_service_signed_and_by_a_change_wi
         assert server.policies.load().site.is_off(Feature.GRANTS)
         assert server.version > version
         await server.link.aclose()
+
+
+async def test_users_servers_get_the_names_of_the_central_servers_if_the_policy_says_so(tmp_path: Path) -> None:
+    clock, at = FakeClock(), listening()
+    rule = {"effect": "ask", "server": "ware*", "tool": "*", "timeout": 7200}
+    entries = {"other": {"url": "https://mcp.example/", "timeout": 900}, "off": {"command": "x", "disabled": True}}
+
+    def policy(has_central: bool) -> dict[str, Any]:
+        found = with_local(central_servers=has_central)
+        return {**found, "rules": [rule], "mcpServers": {**found["mcpServers"], **entries}}
+
+    async with running_service(tmp_path, policy(False), at=at.dup(), clock=clock) as service:
+        server = UsersServer(tmp_path, service.url, tmp_path / "key")
+        await server.link.start()
+        assert server.policies.load().site.central_servers == {}
+        version = server.version
+    async with running_service(tmp_path, policy(True), at=at, clock=clock) as service:
+        await server.link.look()
+        await server.link.aclose()
+        site = server.policies.load().site
+        assert site.central_servers == {"warehouse": 7200 + 300, "other": 60 + 900}
+        assert server.version > version
+        central = central_servers(site, {"JUPYTERHUB_API_TOKEN": "ada"})
+        assert [one.url for one in central.values() if isinstance(one, HttpServer)] == [
+            f"{service.url}mcp/{name}" for name in ("other", "warehouse")
+        ]
 
 
 async def test_who_has_a_policy_is_told_that_it_is_the_present_one_until_it_is_signed_anew(tmp_path: Path) -> None:

@@ -181,6 +181,10 @@ def test_a_users_name_is_no_variable(tmp_path: Path) -> None:
             '{"rules": [], "secrets": {"A": "half\\u0000"}}',
             ["1:32: the file of the secret cannot be read: its name has a null character"],
         ),
+        (
+            '{"rules": [], "local": {"hub": "h", "rules": [], "central_servers": ["warehouse"]}}',
+            ["1:69: `central_servers` must be true or false"],
+        ),
         ('{"rules": [], "auditors": [""]}', ["1:28: the name of a group must be a non-empty string"]),
     ],
 )
@@ -222,7 +226,14 @@ def test_the_schema_has_the_names_and_bounds_of_the_code(tmp_path: Path) -> None
         "$schema": "x",
         "rules": [rule],
         "auditors": ["a"],
-        "local": {"hub": "h", "valid": MAX_VALID, "rules": [RULE], "features": {}, "servers": {}},
+        "local": {
+            "hub": "h",
+            "valid": MAX_VALID,
+            "rules": [RULE],
+            "features": {},
+            "servers": {},
+            "central_servers": True,
+        },
         "secrets": {},
         "mcpServers": {"a": {"command": "b"}},
     }
@@ -230,6 +241,7 @@ def test_the_schema_has_the_names_and_bounds_of_the_code(tmp_path: Path) -> None
     assert (problems(tmp_path, document), VALIDATOR.is_valid(document)) == ([], True)
     assert set(SCHEMA["properties"]) == set(document)
     local = SCHEMA["properties"]["local"]["properties"]
+    assert set(local) == set(document["local"])
     assert (local["valid"]["minimum"], local["valid"]["maximum"]) == (MIN_VALID, MAX_VALID)
     of_rule = SCHEMA["$defs"]["rule"]["properties"]
     assert set(of_rule) == set(rule)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from jupyter_agentbox.core.site_policy import Feature, Lock, ServerPattern, SitePolicy
+from jupyter_agentbox.core.site_policy import Feature, HubPolicySource, Lock, ServerPattern, SitePolicy
 from jupyter_agentbox.mcp_client.configuration import HttpServer, StdioServer, UnusableServer
 from jupyter_agentbox.mcp_client.configuration_files import ConfigurationFiles
 from jupyter_agentbox.mcp_client.site_servers import SiteServers
@@ -30,7 +31,7 @@ class Site:
             policy=lambda: self.policy,
             paths=[self.own],
             why_unprotected=lambda _path: self.why_unprotected,
-            environment={"TOKEN": "secret"},
+            environment={"TOKEN": "secret", "JUPYTERHUB_API_TOKEN": "hub-token"},
         )
 
     def write(self, path: Path, **servers: Any) -> None:
@@ -131,3 +132,35 @@ def test_a_program_that_prints_headers_must_be_one_that_users_may_start(site: Si
     site.policy = SitePolicy(allowed=patterns)
     site.write(site.users, crm={"url": "https://crm.example/mcp", **({"headersHelper": helper} if helper else {})})
     assert site.kinds() == {"crm": kind}
+
+
+AT_THE_HUB = SitePolicy(
+    hub_policy=HubPolicySource(url="https://hub/services/agentbox/api/policy", public_key="", hub="hub"),
+    central_servers={"warehouse": 3900.0, "git": 60.0},
+)
+
+
+def test_the_servers_of_the_hub_service_need_no_entry_and_a_users_does_not_hide_them(site: Site) -> None:
+    site.write(site.users, warehouse=SHELL, own=GIT)
+    site.write(site.own, git=GIT)
+    site.policy = AT_THE_HUB
+    loaded = site.source.load()
+
+    assert list(loaded.servers) == ["warehouse", "git", "own"]
+    warehouse = loaded.servers["warehouse"]
+    assert isinstance(warehouse, HttpServer)
+    assert (warehouse.url, warehouse.timeout) == ("https://hub/services/agentbox/mcp/warehouse", 3900.0)
+    assert warehouse.headers == {"Authorization": "Bearer hub-token"}
+    assert "hub-token" in warehouse.secrets
+    assert isinstance(loaded.servers["git"], StdioServer)  # the site's file comes first
+    site.policy = replace(AT_THE_HUB, features={Feature.LOCAL_SERVERS: Lock.FORCE_OFF}, central_servers={})
+    assert site.kinds() == {"git": StdioServer, "warehouse": UnusableServer, "own": UnusableServer}
+    site.policy = replace(site.policy, central_servers=AT_THE_HUB.central_servers)
+    assert site.kinds() == {"warehouse": HttpServer, "git": StdioServer, "own": UnusableServer}
+
+
+@pytest.mark.parametrize("url", [None, "https://hub/other"])
+def test_without_an_address_of_the_site_no_server_of_a_hub_service_is_known(site: Site, url: str | None) -> None:
+    source = None if url is None else HubPolicySource(url=url, public_key="", hub="hub")
+    site.policy = replace(AT_THE_HUB, hub_policy=source)
+    assert site.kinds() == {}
