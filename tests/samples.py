@@ -143,6 +143,7 @@ reviewers = st.builds(
     display_name=texts,
     credential=texts,
     hub_server=texts,
+    token_note=texts,
 )
 grant_uses = st.builds(
     GrantUse, id=texts, scope=st.sampled_from(Scope), granter=reviewers, granted_at=times, reason=texts

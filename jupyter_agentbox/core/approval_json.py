@@ -162,6 +162,7 @@ def decision_to_json(decision: Decision, digest: str, *, is_listed: bool) -> Jso
         "via": reviewer.via.value,
         "credential": reviewer.credential or None,
         "hub_server": reviewer.hub_server or None,
+        "token_note": reviewer.token_note or None,
         "reason": decision.reason,
         "tell": decision.tell,
         "decided_at": json_time(decision.decided_at),

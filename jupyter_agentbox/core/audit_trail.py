@@ -300,6 +300,7 @@ def _decision(decision: Decision) -> JsonObject:
         "via": reviewer.via.value,
         "credential": reviewer.credential or None,
         "hub_server": reviewer.hub_server or None,
+        "token_note": reviewer.token_note or None,
         "reason": decision.reason[:_LONGEST_TEXT],
         "decided_at": json_time(decision.decided_at),
         "has_edited": decision.arguments is not None,

@@ -110,6 +110,8 @@ class Reviewer:
         neither. Answers with the same value used the same credential.
     hub_server : str
         The JupyterHub server at which it was decided, as in scopes: ``ada/`` or ``ada/gpu``; empty without a Hub.
+    token_note : str
+        The note that the user gave the token at JupyterHub; empty if there is none, or the Hub does not tell it.
     """
 
     name: str
@@ -118,6 +120,7 @@ class Reviewer:
     display_name: str = ""
     credential: str = ""
     hub_server: str = ""
+    token_note: str = ""
 
     @property
     def in_words(self) -> str:
@@ -131,7 +134,7 @@ class Reviewer:
                 return f"{name}, who broke the glass"
             case Via.API_TOKEN:
                 # Jupyter makes up another name for the next request with its token.
-                return "a program with the server's token" if is_made_up else f"a program with a token of {name}"
+                return "a program with the server's token" if is_made_up else self._token_in_words(name)
             case Via.SERVER_TOKEN:
                 return "a program with the server's own token"
             case Via.PROGRAM:
@@ -146,6 +149,9 @@ class Reviewer:
                 return f"the model {self.name.removeprefix('model:')}"
             case _:
                 return name
+
+    def _token_in_words(self, name: str) -> str:
+        return f"a program with a token of {name}" + (f" (“{self.token_note}”)" if self.token_note else "")
 
     def check(self, decide_with: DecideWith) -> None:
         """Reject a reviewer whose answers do not count.

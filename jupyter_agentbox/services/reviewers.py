@@ -10,18 +10,23 @@ import os
 import secrets
 from collections.abc import Mapping
 from typing import Any, Final, Protocol
+from urllib.parse import quote
 
 from jupyter_server.base.handlers import JupyterHandler
 from jupyter_server.utils import ensure_async
 from tornado import web
+from tornado.httpclient import AsyncHTTPClient, HTTPClientError, HTTPRequest
 
 from jupyter_agentbox.core.reviewers import DECIDE_SCOPE, Deciders, Reviewer, ReviewerKind, Via
+from jupyter_agentbox.core.text import one_line
 from jupyter_agentbox.exceptions import NotDeciderError, UnknownReviewerError
 
 #: Timeout of the Hub's answer, in seconds.
 _PATIENCE: Final = 10.0
 #: Key of the `Deciders` in the web application's settings. If missing, only the owner decides.
 DECIDERS_KEY: Final = "jupyter_agentbox_deciders"
+#: Maximum length of a token's note that is shown and recorded, in characters.
+_LONGEST_NOTE: Final = 80
 _REFUSED: Final = "Forbidden: the session or token is no longer valid here"
 
 
@@ -29,6 +34,10 @@ class HubAuth(Protocol):
     """The part of `jupyterhub.services.auth.HubOAuth`, version 5 or later, that this module uses."""
 
     api_token: str
+    api_url: str
+    certfile: str
+    keyfile: str
+    client_ca: str
     access_scopes: Any
     cookie_name: str
 
@@ -218,7 +227,7 @@ class _HubReviewer:
             raise web.HTTPError(403, _REFUSED)
         await self._authorize(found[1])
         self._check_decider(found[1])
-        return self._reviewer(*found, known)
+        return await self._reviewer(*found, known)
 
     async def author(self) -> Reviewer:
         """Return the sender, whatever their rights."""
@@ -230,7 +239,7 @@ class _HubReviewer:
         found = self._whose(known)
         if found is None:
             return Reviewer(name=user.username, display_name=_display_name(user), hub_server=_hub_server())
-        return self._reviewer(*found, known)
+        return await self._reviewer(*found, known)
 
     async def _known(self) -> dict[str, dict[str, Any] | None]:
         """Return the Hub's model of each token in the request."""
@@ -243,7 +252,9 @@ class _HubReviewer:
         name = self._handler.current_user.username
         return next(((token, model) for token, model in known.items() if model and model["name"] == name), None)
 
-    def _reviewer(self, token: str, model: Mapping[str, Any], known: Mapping[str, dict[str, Any] | None]) -> Reviewer:
+    async def _reviewer(
+        self, token: str, model: Mapping[str, Any], known: Mapping[str, dict[str, Any] | None]
+    ) -> Reviewer:
         user, in_cookie = self._handler.current_user, self._token_in_cookie()
         in_browser = known.get(in_cookie) if in_cookie else None
         if in_browser and in_browser["name"] == user.username and in_browser.get("session_id"):
@@ -251,14 +262,44 @@ class _HubReviewer:
         else:
             is_ours = hmac.compare_digest(token.encode(), self._hub_auth.api_token.encode())
             via, credential = Via.SERVER_TOKEN if is_ours else Via.API_TOKEN, model.get("token_id") or ""
+        kind = ReviewerKind.SERVICE if model.get("kind") == "service" else ReviewerKind.USER
+        has_note = via is Via.API_TOKEN and kind is ReviewerKind.USER and bool(credential)
         return Reviewer(
             name=user.username,
             via=via,
-            kind=ReviewerKind.SERVICE if model.get("kind") == "service" else ReviewerKind.USER,
+            kind=kind,
             display_name=_display_name(user),
             credential=hashlib.sha256(credential.encode()).hexdigest() if credential else "",
             hub_server=_hub_server(),
+            token_note=await self._note_of(token, model["name"], credential) if has_note else "",
         )
+
+    async def _note_of(self, token: str, user: str, id: str) -> str:
+        """Return the note of a token; empty if the Hub does not tell it.
+
+        The Hub tells it to a token that may do all that its user may, the token itself included, and to this server's
+        own if its role has ``read:tokens!user``.
+        """
+        auth = self._hub_auth
+        url = f"{auth.api_url.rstrip('/')}/users/{quote(user, safe='')}/tokens/{quote(id, safe='')}"
+        for asker in (token, auth.api_token):
+            request = HTTPRequest(
+                url,
+                headers={"Authorization": f"token {asker}"},
+                follow_redirects=False,
+                request_timeout=_PATIENCE,
+                client_cert=auth.certfile or None,
+                client_key=auth.keyfile or None,
+                ca_certs=auth.client_ca or None,
+            )
+            try:
+                answer = await AsyncHTTPClient().fetch(request, raise_error=False)
+                note = json.loads(answer.body).get("note") if answer.code == 200 else None
+            except (HTTPClientError, OSError, ValueError, AttributeError):
+                return ""
+            if isinstance(note, str):
+                return one_line(note, _LONGEST_NOTE)
+        return ""
 
     def _token_in_cookie(self) -> str | None:
         cookie = self._handler.get_secure_cookie(self._hub_auth.cookie_name)

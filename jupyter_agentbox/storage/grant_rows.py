@@ -135,6 +135,7 @@ def reviewer_to_json(reviewer: Reviewer) -> dict[str, Any]:
         "display_name": reviewer.display_name,
         "credential": reviewer.credential,
         "hub_server": reviewer.hub_server,
+        **({"token_note": reviewer.token_note} if reviewer.token_note else {}),
     }
 
 

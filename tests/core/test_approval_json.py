@@ -109,6 +109,7 @@ def test_a_decided_and_running_request_as_json_has_both_versions_of_the_argument
         "via": "browser",
         "credential": None,
         "hub_server": None,
+        "token_note": None,
         "reason": "",
         "tell": False,
         "decided_at": "2026-05-01T12:00:00.000Z",

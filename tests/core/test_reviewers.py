@@ -73,3 +73,10 @@ def test_service_is_called_one() -> None:
 )
 def test_words_for_a_reviewer_are_understood(text: str, meanings: set[tuple[Via | None, str]]) -> None:
     assert set(meanings_of(text)) == meanings
+
+
+def test_a_token_of_a_user_is_called_by_its_note() -> None:
+    by_token = Reviewer(name="ada", via=Via.API_TOKEN, token_note="nightly run")
+    assert by_token.in_words == "a program with a token of ada (“nightly run”)"
+    assert replace(by_token, via=Via.BROWSER).in_words == "ada"
+    assert replace(by_token, name="0" * 32).in_words == "a program with the server's token"

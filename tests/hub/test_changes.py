@@ -32,7 +32,7 @@ def browser(hub: Hub, user: str) -> Ask:
 
 
 def program(hub: Hub, user: str) -> Ask:
-    token = hub.token_of(user)
+    token = hub.token_of(user, note="cleans up")
     return lambda path: hub.ask(path, {}, token=token)[0]
 
 
@@ -42,7 +42,7 @@ def program(hub: Hub, user: str) -> Ask:
     [
         (browser, OWNER, "browser", OWNER),
         (browser, COLLABORATOR, "browser", COLLABORATOR),  # who may use the server, and not decide there
-        (program, COLLABORATOR, "api_token", f"a program with a token of {COLLABORATOR}"),
+        (program, COLLABORATOR, "api_token", f"a program with a token of {COLLABORATOR} (“cleans up”)"),
     ],
 )
 def test_the_record_says_which_user_of_the_hub_did_it_and_how_they_came(

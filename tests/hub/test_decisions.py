@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from .hub import ANY, COLLABORATOR, COLLEAGUE, DECIDE, OWNER, STRANGER, Hub, Session, answered, run
+from .hub import ANY, API, COLLABORATOR, COLLEAGUE, DECIDE, OWNER, STRANGER, Hub, Session, answered, run
 
 
 def user_token(hub: Hub, _server: str) -> str:
@@ -84,6 +84,18 @@ def test_where_tokens_decide_the_record_says_which_it_was(
     decision = hub.read(request, ANY)["decision"]
     assert (decision["via"], decision["reviewer_kind"], decision["reviewer"]) == expected
     assert (len(decision["credential"]), decision["hub_server"]) == (64, f"{OWNER}/{ANY}")
+
+
+def test_a_token_is_called_by_its_note_if_the_hub_tells_it(hub: Hub) -> None:
+    for scopes, expected in (([], "nightly run"), ([f"access:servers!server={OWNER}/{ANY}", DECIDE], None)):
+        request = hub.new_request(ANY)
+        more = {"scopes": [f"{scope}!user={OWNER}" if scope == DECIDE else scope for scope in scopes]} if scopes else {}
+        code, _ = hub.ask(*hub.decision(request, ANY), token=hub.token_of(OWNER, note="nightly run", **more))
+        assert code == 200
+        assert hub.read(request, ANY)["decision"]["token_note"] == expected
+        records = hub.ask(f"{hub.server(ANY)}{API}audit?server=agentbox&limit=5", token=hub.admin)[1]["records"]
+        words = f"a program with a token of {OWNER}" + (f" (“{expected}”)" if expected else "")
+        assert [one["decided_by"] for one in records if one["id"] == request["id"]] == [words]
 
 
 def test_a_browser_that_is_logged_in_decides(hub: Hub) -> None:

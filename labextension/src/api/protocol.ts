@@ -102,6 +102,8 @@ export interface IReviewer {
   /** The person's display name, which they may choose themselves. */
   reviewer_name: string | null;
   via: Via;
+  /** The note of the token at JupyterHub, which its user chose; not sent by older servers. */
+  token_note?: string | null;
 }
 
 /** The calls to which a lasting answer applies. */

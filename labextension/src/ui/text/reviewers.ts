@@ -76,8 +76,15 @@ function tokenText(
   isMine: boolean,
   trans: TranslationBundle
 ): string {
+  const note = label(reviewer.token_note ?? '', LENGTH);
   if (isMine) {
-    return trans.__('a program with your token');
+    return note
+      ? trans.__('a program with your token “%1”', note)
+      : trans.__('a program with your token');
+  }
+  if (note) {
+    const name = nameAlone(reviewer, trans);
+    return trans.__('a program with a token of %1 (“%2”)', name, note);
   }
   return ANONYMOUS.test(reviewer.reviewer)
     ? trans.__('a program with this server’s token')

@@ -90,7 +90,7 @@ function nameInFiles(reviewer: IReviewer): string {
     case 'api_token':
       return isMadeUp(username)
         ? "a program with the server's token"
-        : `a program with a token of ${name}`;
+        : `a program with a token of ${name}${noteOf(reviewer)}`;
     case 'server_token':
       return "a program with the server's own token";
     case 'program':
@@ -113,4 +113,8 @@ function localTime(iso: string): string {
   const two = (value: number): string => String(value).padStart(2, '0');
   const day = [at.getFullYear(), two(at.getMonth() + 1), two(at.getDate())];
   return `${day.join('-')} ${two(at.getHours())}:${two(at.getMinutes())}`;
+}
+
+function noteOf({ token_note: note }: IReviewer): string {
+  return note ? ` (“${label(note, 80)}”)` : '';
 }

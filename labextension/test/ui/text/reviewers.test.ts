@@ -26,6 +26,13 @@ function named(reviewer: Partial<IReviewer>, me = 'ada'): string {
 test('only what a browser of this user sent is of you', () => {
   expect(named({})).toBe('you');
   expect(named({ via: 'api_token' })).toBe('a program with your token');
+  expect(named({ via: 'api_token', token_note: 'nightly' })).toBe(
+    'a program with your token “nightly”'
+  );
+  expect(
+    named({ reviewer: 'bob', via: 'api_token', token_note: 'a\nb\u202e' })
+  ).toBe('a program with a token of bob (“a b\\u202e”)');
+  expect(named({ via: 'browser', token_note: 'nightly' })).toBe('you');
   expect(named({ via: 'server_token' })).toBe(
     'a program with this server’s own token'
   );

@@ -80,6 +80,10 @@ test.each([
     "a program with the server's token"
   ],
   [{ via: 'api_token' }, 'a program with a token of ada'],
+  [
+    { via: 'api_token', token_note: 'nightly' },
+    'a program with a token of ada (“nightly”)'
+  ],
   [{ via: 'terminal' }, 'ada in the terminal'],
   [{ reviewer_kind: 'service', via: 'api_token' }, 'the service ada']
 ] as [Partial<IReviewer>, string][])(
