@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import secrets
-import signal
 import subprocess
 import urllib.error
 import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -82,10 +80,36 @@ class Site(DemoHub):
         Where it runs.
     outside : Outside
         What it reaches elsewhere.
+    hubs : list of Popen
+        The Hub's processes, one after the other.
     """
 
     machine: Machine
     outside: Outside
+    hubs: list[subprocess.Popen[bytes]] = field(default_factory=list)
+
+    def start_hub(self) -> None:
+        """Start the Hub, once more if it was killed, and wait until the service answers behind it."""
+        with (self.root / "hub.log").open("ab") as log:
+            process = subprocess.Popen(
+                self.machine.command("cd /etc/jupyterhub && exec jupyterhub -f jupyterhub_config.py"),
+                env=self.machine.environment,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+        self.hubs.append(process)
+        until(lambda: self._starts() == len(self.hubs) and is_up(self), process)
+
+    def _starts(self) -> int:
+        """Return how often the Hub has said that it runs: the proxy of one that was killed answers before."""
+        return (self.root / "hub.log").read_text("utf-8", "replace").count("JupyterHub is now running")
+
+    def kill_hub(self) -> None:
+        """End the Hub's process, and nothing that it has started, as kill -9 does."""
+        self.hubs[-1].kill()
+        self.hubs[-1].wait(TIMEOUT)
 
     def read(self, path: str, user: str) -> tuple[int, str]:
         """Read what is not JSON with a token of a user; return the status and the text."""
@@ -137,6 +161,11 @@ def files(page: str) -> dict[str, str]:
     return found
 
 
+def commands(page: str) -> list[Block]:
+    """Return the blocks of a page that show a terminal."""
+    return [block for block in blocks(page) if block.language == "console"]
+
+
 def said(page: str, pattern: str) -> str:
     """Return the code within a page's text that begins with a pattern."""
     found = re.search(rf"`({pattern}[^`]*)`", PAGES[page].read_text("utf-8"))
@@ -180,30 +209,19 @@ def running_site(root: Path) -> Iterator[Site]:
         running_machine(root / "machine") as machine,
         running_database(machine),
     ):
-        site = Site(root, f"http://127.0.0.1:{ports[0]}/", *(secrets.token_hex(16) for _ in range(2)), machine, outside)
+        password, admin = (secrets.token_hex(16) for _ in range(2))
+        site = Site(root, f"http://127.0.0.1:{ports[0]}/", password, admin, machine, outside)
         set_up(site, ports)
-        with (
-            (root / "hub.log").open("wb") as log,
-            subprocess.Popen(
-                machine.command("cd /etc/jupyterhub && exec jupyterhub -f jupyterhub_config.py"),
-                env=machine.environment,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-            ) as process,
-        ):
+        site.start_hub()
+        try:
+            yield site
+            site.stop_servers(*USERS)
+        finally:
+            site.hubs[-1].terminate()
             try:
-                until(lambda: is_up(site), process)
-                yield site
-                site.stop_servers(*USERS)
+                site.hubs[-1].wait(TIMEOUT)
             finally:
-                process.terminate()
-                try:
-                    process.wait(TIMEOUT)
-                except subprocess.TimeoutExpired:
-                    os.killpg(process.pid, signal.SIGKILL)
-                    raise
+                machine.kill_all("jupyter")  # what a Hub that was killed has left, and one that does not end
 
 
 @contextmanager
@@ -243,7 +261,7 @@ def set_up(site: Site, ports: Sequence[int]) -> None:
     machine.run("chown agentbox: /run/secrets/warehouse-token")
     service = files("hub-service")
     machine.write("/etc/agentbox/hub_config.py", replaced(service["/etc/agentbox/hub_config.py"], elsewhere))
-    own, check, database, key = (block for block in blocks("hub-service") if block.language == "console")
+    own, check, database, key, _backup, _restore = commands("hub-service")
     machine.run(own.commands())
     found = machine.run(check.commands())
     assert found == check.printed(), found

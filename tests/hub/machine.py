@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -89,6 +90,7 @@ class Machine:
     """
 
     def __init__(self, keeper: int, environment: Mapping[str, str]) -> None:
+        self._namespace = Path(f"/proc/{keeper}/ns/mnt").readlink()
         self._enter = ["nsenter", f"--target={keeper}", "--mount", "--wd=/", "--"]
         self.environment = dict(environment)
 
@@ -115,6 +117,16 @@ class Machine:
             timeout=TIMEOUT,
             check=False,
         )
+
+    def kill_all(self, name: str) -> None:
+        """End all processes of this machine, and of no other, whose command has a name in it."""
+        for process in Path("/proc").iterdir():
+            try:
+                is_here = process.name.isdecimal() and (process / "ns" / "mnt").readlink() == self._namespace
+                if is_here and name.encode() in (process / "cmdline").read_bytes():
+                    os.kill(int(process.name), signal.SIGKILL)
+            except OSError:
+                continue  # it has ended
 
     def write(self, path: str, text: str, mode: int = 0o644) -> None:
         """Write a file of root's."""

@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 import pytest
 
 from .hub import ANY, API, COLLABORATOR, COLLEAGUE, DECIDE, OWNER, STRANGER, Hub, Session, answered, run
+from .test_service import until
 
 
 def user_token(hub: Hub, _server: str) -> str:
@@ -176,6 +177,27 @@ def test_who_may_use_a_server_and_not_decide_there_reads_and_changes_nothing(hub
     browsers[COLLABORATOR].open_lab(hub.server(ANY))
     code, answer = browsers[COLLABORATOR].ask(*hub.decision(request, ANY))
     assert (code, answer["decision"]["reviewer"], answer["decision"]["via"]) == (200, COLLABORATOR, "browser")
+
+
+def test_at_a_server_of_a_user_whose_name_is_an_address_requests_are_decided_in_their_name(hub: Hub) -> None:
+    user, path = "j.doe@uni.org", "j.doe@uni.org"
+    hub.api(f"users/{path}", {})
+    session, server = Session(hub, user), f"{hub.url}user/{path}/"
+    hub.api(f"users/{path}/server", {})
+    try:
+        until(lambda: hub.api(f"users/{path}")["servers"].get("", {}).get("ready"))
+        body = {"name": "a", "configuration": {"command": "/bin/false"}}
+        code, request = hub.ask(f"{server}{API}registrations", body, token=hub.token_of(user))
+        assert code == 202, request
+        url, decision = f"{server}{API}approvals/{request['id']}/decision", hub.decision(request)[1]
+        session.open_lab(server)
+        other = Session(hub, OWNER)
+        assert other.ask(url, decision)[0] == 403
+        code, answer = session.ask(url, decision)
+        found = answer["decision"]
+        assert (code, found["reviewer"], found["via"], found["hub_server"]) == (200, user, "browser", f"{user}/")
+    finally:
+        hub.api(f"users/{path}/server", method="DELETE")
 
 
 def test_who_has_no_access_decides_nothing(hub: Hub) -> None:

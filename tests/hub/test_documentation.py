@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .documented import Site
+from .documented import Site, commands
 from .hub import Session
 from .test_service import SERVICE, Browser, start_server, until
 
@@ -11,6 +11,7 @@ ADAS = "user/ada/jupyter-agentbox/"
 
 
 def test_a_call_runs_when_two_others_have_approved_it(site: Site) -> None:
+    before = len(site.outside.called)
     with site.kernel("ada") as kernel:
         assert "list_tables for ada" in kernel.run(f"{TOOLS}print(tools.warehouse.list_tables())")
         assert "ask the data team" in kernel.run("tools.warehouse.drop_table()")
@@ -27,7 +28,7 @@ def test_a_call_runs_when_two_others_have_approved_it(site: Site) -> None:
     assert (first[0], first[1]["status"], [one["id"] for one in waits]) == (200, "pending", [request["id"]])
     assert (second[0], second[1]["status"]) == (200, "approved")
     for_ada = ("ada", "Bearer warehouse-secret")
-    assert site.outside.called == [("list_tables", {}, *for_ada), ("query", {"sql": "select 1"}, *for_ada)]
+    assert site.outside.called[before:] == [("list_tables", {}, *for_ada), ("query", {"sql": "select 1"}, *for_ada)]
     code, table = site.read(f"{SERVICE}api/audit?tool=query&format=csv", "dan")
     assert (code, "bob" in table, "cleo" in table) == (200, True, True)
     assert site.read(f"{SERVICE}api/audit", "ada")[0] == 403
@@ -58,3 +59,17 @@ def test_who_has_the_scope_decides_at_a_users_server_and_nobody_else_does(site: 
         session.open_lab(f"{site.url}user/ada/")
         code, answer = session.ask(f"{site.url}{path}", decision)
         assert (code, answer["decision"]["reviewer"], answer["decision"]["via"]) == (200, user, "browser")
+
+
+def test_a_backup_that_was_made_as_the_page_says_can_be_restored_and_its_record_verified(site: Site) -> None:
+    with site.kernel("ada") as kernel:
+        kernel.run(f"{TOOLS}tools.warehouse.list_tables()")
+    *_, backup, restore = commands("hub-service")
+    site.machine.run(backup.commands())
+    said = site.machine.run(restore.commands())
+    assert said.startswith("Intact:")
+    change = "UPDATE agentbox_approvals SET status = 'rejected'"
+    site.machine.run(f'sudo -u postgres psql --quiet --command="{change}" restored')
+    done = site.machine.attempt(restore.commands().splitlines()[-1])
+    site.machine.run("sudo -u postgres dropdb --force restored")
+    assert (done.returncode, "Intact:" in done.stdout) == (1, False), done.stdout

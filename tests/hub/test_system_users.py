@@ -56,7 +56,7 @@ def test_users_read_no_credential_of_the_hub_the_service_or_the_database(site: S
     for user in ("ada", "bob"):
         assert where(site, texts, user) == set()
         database = site.machine.attempt(
-            "psql --dbname=agentbox --host=/run/postgresql --command='TABLE agentbox_requests'", user
+            "psql --dbname=agentbox --host=/run/postgresql --command='TABLE agentbox_approvals'", user
         )
         assert database.returncode != 0
         assert f'role "{user}" does not exist' in database.stdout
