@@ -12,8 +12,10 @@ from pathlib import Path
 from bench.hub_clients import Approver, call
 from bench.hub_service import Address, Service
 from jupyter_agentbox.core.audit_trail import check_trail
+from tests.collectors import collecting
 from tests.syslog_receivers import SyslogReceiver, tcp_place
 
+from .test_audit_when_down import Slow, decisions
 from .test_one_service import FOR_EVER, exit_code, held_since
 
 #: Seconds for three starts of the service on a busy machine.
@@ -132,3 +134,38 @@ async def test_who_takes_over_sends_what_the_killed_one_had_not_sent_in_the_same
     assert events == {"started": 2, "decided": 6, "ended": 6}
     (chain,), strange = check_trail(receiver.lines)
     assert (chain.records, chain.is_whole, strange) == (14, True, 0)
+
+
+async def test_a_call_of_a_killed_replica_runs_at_most_once_and_not_before_the_sink_has_its_record(
+    tmp_path: Path, make_postgresql_database: Callable[[], str]
+) -> None:
+    """With ``deny``, the first is killed while the sink takes the record of a call; the second answers the caller."""
+    runs = tmp_path / "runs"
+    async with (
+        collecting(Slow()) as sink,
+        two_replicas(tmp_path, make_postgresql_database()) as (address, one, two),
+    ):
+        assert isinstance(sink, Slow)
+        options = ("--standby", FOR_EVER, f"--HubService.audit_sinks={sink.url}", "--HubService.audit_when_down=deny")
+        await one.start(*options)
+        two.launch(*options)
+        await two.until(503)
+        calling = asyncio.create_task(call(address, "ada", "allowed", "first"))
+        await sink.has_record.wait()
+        assert not runs.read_text()
+        one.kill()
+        await two.until(200)
+        assert not runs.read_text()
+        sink.may_answer.set()
+        first = await calling
+        while (await call(address, "ada", "allowed", "last")).state != "succeeded":
+            pass  # the address may still lead to the one that was killed
+        await sink.has("ended")
+
+    ran = Counter(runs.read_text().split())
+    assert ran["last"] == 1
+    assert ran["first"] == (first.state == "succeeded"), first
+    # The sink may have more than happened, and never less.
+    assert len({one["request_id"] for one in decisions(sink)}) >= sum(ran.values())
+    (chain,), strange = check_trail(sink.lines)
+    assert (chain.is_whole, strange) == (True, 0)
