@@ -46,20 +46,25 @@ export class ArrivalSound implements IDisposable {
   }
 
   private _onArrived(_: unknown, arrived: readonly IApproval[]): void {
-    if (this.isEnabled && !this.isQuiet) {
-      window.clearTimeout(this._timer);
+    if (!this.isEnabled || this.isQuiet) {
+      return;
+    }
+    if (this._arrived.length === 0) {
       this._timer = window.setTimeout(() => {
-        this._sound(arrived);
+        this._sound();
       }, this._options.renderTime);
     }
+    this._arrived.push(...arrived);
   }
 
-  private _sound(arrived: readonly IApproval[]): void {
-    const isMissed = arrived.some(
-      one =>
-        this._options.model.get(one.id).approval?.status === 'pending' &&
-        !this._isSeen(one)
-    );
+  private _sound(): void {
+    const isMissed = this._arrived
+      .splice(0)
+      .some(
+        one =>
+          this._options.model.get(one.id).approval?.status === 'pending' &&
+          !this._isSeen(one)
+      );
     const now = performance.now();
     if (isMissed && now - this._last >= PAUSE) {
       this._last = now;
@@ -73,6 +78,7 @@ export class ArrivalSound implements IDisposable {
     return isThere && (panel.isVisible || origins.isInView(approval));
   }
 
+  private readonly _arrived: IApproval[] = [];
   private _isDisposed = false;
   private _last = -Infinity;
   private _timer = 0;

@@ -123,3 +123,12 @@ test('who does not want to be disturbed hears nothing', () => {
   wait();
   expect(play).not.toHaveBeenCalled();
 });
+
+test('a stream of requests sounds while it lasts', () => {
+  const { model, play } = page();
+  for (let count = 0; count < 11; count++) {
+    model.arrive();
+    wait(10);
+  }
+  expect(play).toHaveBeenCalledTimes(1);
+});
