@@ -43,8 +43,8 @@ TIMEOUT = 130
 
 
 @pytest.fixture
-def page(browser: Browser) -> Iterator[Page]:
-    """A page that may notify."""
+def page(browser: Browser, lab: Lab) -> Iterator[Page]:
+    """A page that may notify; afterwards no kernel runs and nothing waits."""
     chromium = shutil.which("chromium")
     assert chromium, "the browser tests need Debian's `chromium`"
     with browser.browser_type.launch(executable_path=chromium, args=CHROMIUM_OPTIONS) as desktop:
@@ -53,6 +53,7 @@ def page(browser: Browser) -> Iterator[Page]:
         page = context.new_page()
         page.add_init_script(RECORD)
         yield page
+    lab.shut_down_kernels()
 
 
 @pytest.fixture
