@@ -11,3 +11,10 @@ Element.prototype.scrollIntoView ??= () => undefined;
 window.requestIdleCallback ??= callback => window.setTimeout(callback);
 // The ids in tests need no escapes.
 globalThis.CSS ??= { escape: (text: string) => text } as typeof CSS;
+// JupyterLab warns of a missing one in each test file that imports it.
+if (!('clipboard' in navigator)) {
+  Object.defineProperty(navigator, 'clipboard', {
+    value: { writeText: () => Promise.resolve() },
+    configurable: true
+  });
+}

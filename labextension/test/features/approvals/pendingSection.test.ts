@@ -17,8 +17,11 @@ import { addSizes, removeSizes } from '../../sizes';
 
 let idle: typeof window.requestIdleCallback;
 
-/** The page is never idle: JupyterLab never says that something is rendered. */
+/** JupyterLab renders when it is ready, which React would warn of in its tests; and here the page is never idle. */
 beforeEach(() => {
+  (
+    globalThis as { IS_REACT_ACT_ENVIRONMENT?: boolean }
+  ).IS_REACT_ACT_ENVIRONMENT = false;
   idle = window.requestIdleCallback;
   window.requestIdleCallback = () => 0;
 });
