@@ -15,9 +15,10 @@ from jupyter_agentbox.exceptions import PolicyRefusedError
 
 log = logging.getLogger(__name__)
 
-#: Seconds between checks for a new version, and by how much these seconds grow at most while there is no answer.
+#: Seconds between checks for a new version.
 INTERVAL: Final = 30.0
-_MOST_GROWTH: Final = 8.0
+#: How often these seconds are doubled at most while there is no answer.
+_MOST_DOUBLINGS: Final = 3
 #: Timeout of a request, in seconds; below, the maximum size of the response in bytes.
 _PATIENCE: Final = 10.0
 _MOST_BYTES: Final = 4_000_000
@@ -69,7 +70,7 @@ class HubPolicyLink:
     @property
     def pause(self) -> float:
         """Seconds until the next request: more and more while the service does not answer, or refuses to."""
-        return self._interval * min(2.0 ** max(0, self._failures - 1), _MOST_GROWTH)
+        return self._interval * 2.0 ** min(max(0, self._failures - 1), _MOST_DOUBLINGS)
 
     async def look(self) -> None:
         """Fetch the policy, and pass on a new version."""

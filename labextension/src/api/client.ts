@@ -47,7 +47,7 @@ import type { IModelMessage, IThread, IThreadPage, ITurn } from './threads';
 export interface IAgentBoxClient {
   /** The server's current time in milliseconds, as estimated here. */
   now(): number;
-  /** Whether the server's last response was not its own: a Hub said that it does not run. */
+  /** Whether the last response came from a Hub or a proxy, which said that the server does not run. */
   readonly isStopped: boolean;
   /** A page of requests, newest first. */
   listApprovals(query: IApprovalQuery): Promise<IApprovalPage>;

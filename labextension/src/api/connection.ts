@@ -5,6 +5,7 @@ import { URLExt } from '@jupyterlab/coreutils';
 import { ServerConnection } from '@jupyterlab/services';
 
 import { isOfStopped, toError } from './errors';
+import type { RequestError } from './errors';
 import { parse } from './json';
 import type { JsonValue } from './json';
 
@@ -59,7 +60,8 @@ export class RestConnection {
       this._settings
     );
     this._setClock(response, asked);
-    this._isStopped = isOfStopped(response.status);
+    this._isStopped =
+      response.status >= 400 && isOfStopped(await errorOf(response.clone()));
     return response;
   }
 
@@ -87,6 +89,10 @@ export async function valueOf(response: Response): Promise<JsonValue> {
     throw toError(response, json);
   }
   return json;
+}
+
+async function errorOf(response: Response): Promise<RequestError> {
+  return toError(response, toJson(await response.text()));
 }
 
 function toJson(text: string): JsonValue | undefined {

@@ -9,9 +9,12 @@ import type { IApproval } from './protocol';
 /** The statuses with which a Hub, or its proxy, answers in place of a server that does not run. */
 const STOPPED: ReadonlySet<number> = new Set([424, 502, 503, 504]);
 
-/** Whether a status says that the server does not run. */
-export function isOfStopped(status: number): boolean {
-  return STOPPED.has(status);
+/** The reason of a response that is no error, but has no JSON either: the page of a login, for example. */
+const NO_JSON = 'no_json';
+
+/** Whether an error says that the server does not run. Its own errors have a reason. */
+export function isOfStopped({ status, reason }: RequestError): boolean {
+  return STOPPED.has(status) && reason === null;
 }
 
 /** An error response. */
@@ -39,6 +42,6 @@ export function toError(
     typeof message === 'string' && message ? message : response.statusText,
     typeof parameter === 'string' ? parameter : null,
     isObject(approval) ? toApproval(approval) : null,
-    typeof reason === 'string' ? reason : null
+    typeof reason === 'string' ? reason : response.ok ? NO_JSON : null
   );
 }

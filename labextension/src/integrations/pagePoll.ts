@@ -20,7 +20,7 @@ export interface IPagePollOptions {
   server: { readonly isStopped: boolean };
 }
 
-/** A poll that waits longer and longer while there is no answer, a minute at least, and at once when the page becomes visible again. */
+/** A poll whose pauses grow while there is no answer, from a minute. It asks at once when the page becomes visible again. */
 export class PagePoll implements IDisposable {
   constructor({ name, interval, ask, user, server }: IPagePollOptions) {
     this._poll = new Poll({

@@ -468,5 +468,5 @@ function connectionAfter(error: unknown): Connection {
   if (error.status === 401 || error.status === 403) {
     return 'forbidden';
   }
-  return isOfStopped(error.status) ? 'stopped' : 'failing';
+  return isOfStopped(error) ? 'stopped' : 'failing';
 }

@@ -24,13 +24,15 @@ class Server {
     if (tag !== undefined) {
       headers.set('ETag', tag);
     }
-    return {
+    const response = {
       ok: status >= 200 && status < 300,
       status,
       statusText: 'as the status says',
       headers,
-      text: () => Promise.resolve(body)
+      text: () => Promise.resolve(body),
+      clone: () => response
     } as Response;
+    return response;
   };
 
   readonly asked: string[] = [];
@@ -210,6 +212,22 @@ test.each([
     message: 'as the status says'
   });
 });
+
+test.each([
+  [503, '<html>', true],
+  [424, '{"status":424,"message":"Your server is not running"}', true],
+  [503, '{"message":"the store is locked","reason":"storage"}', false],
+  [502, '{"message":"shop does not start","reason":"tool_server"}', false],
+  [409, '{"message":"no"}', false],
+  [200, '<html>', false]
+])(
+  'whether it is stopped, a server is believed only in its absence: %d with %j',
+  async (status, body, isStopped) => {
+    server.answer(status, body);
+    await client.listServers().catch(() => null);
+    expect(client.isStopped).toBe(isStopped);
+  }
+);
 
 test('the clock is the server’s if the two differ by more than a moment', async () => {
   jest.useFakeTimers({ now: 1_000_000_000_000 });

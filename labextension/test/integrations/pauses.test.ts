@@ -28,16 +28,20 @@ const answers: Partial<Record<string, unknown>> = {
 const client = new Proxy({} as IAgentBoxClient, {
   get: (_, name: string) => {
     if (name === 'isStopped') {
-      return isOfStopped(status) && asked.length > 0;
+      return isOfStopped(refusal()) && asked.length > 0;
     }
     return name === 'now' ? () => 0 : async () => answer(name);
   }
 });
 
+function refusal(): RequestError {
+  return new RequestError(status, 'no', null, null);
+}
+
 function answer(name: string): unknown {
   asked.push(name);
   if (status !== 0) {
-    throw new RequestError(status, 'no', null, null);
+    throw refusal();
   }
   return answers[name];
 }

@@ -135,7 +135,7 @@ class Server implements ApprovalSource {
       throw new TypeError('network');
     }
     if (this.status) {
-      throw new RequestError(this.status, 'refused', null, null);
+      throw new RequestError(this.status, 'refused', null, null, this.reason);
     }
   }
 
@@ -149,6 +149,7 @@ class Server implements ApprovalSource {
   lists = 0;
   release: () => void = () => undefined;
   status = 0;
+  reason: string | null = null;
   summaries = 0;
 }
 
@@ -400,6 +401,15 @@ test.each([
   server.isDown = true;
   await model.refresh();
   expect(model.connection).toBe('unreachable');
+});
+
+test("an error of the server's own does not say that the server is stopped", async () => {
+  const server = new Server();
+  server.status = 503;
+  server.reason = 'storage';
+  const model = new ApprovalModel(server);
+  await model.refresh();
+  expect(model.connection).toBe('failing');
 });
 
 test('an older answer does not bring older progress back', async () => {
