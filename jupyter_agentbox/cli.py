@@ -75,14 +75,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         if options.command == "mcp":
             return _serve_mcp(options, policy)
         cells = _read_cells(options.file)
-        is_in_jupyterlab = options.ask == "jupyterlab" or options.server is not None
-        if is_in_jupyterlab:
-            _refuse_own_settings(options)
-        else:
-            executor = _make_executor(options, policy)
+        executor = None if _asks_jupyterlab(options) else _make_executor(options, policy)
     except (OSError, ValueError) as error:
         return _fail(error)
-    return _execute_in_jupyterlab(options, cells) if is_in_jupyterlab else _execute(executor, cells, options.timeout)
+    return _execute_in_jupyterlab(options, cells) if executor is None else _execute(executor, cells, options.timeout)
 
 
 def entry() -> None:
@@ -145,15 +141,26 @@ def _execute(executor: CodeExecutor, cells: Iterable[str], timeout: float | None
         return INTERRUPTED
 
 
-def _refuse_own_settings(options: argparse.Namespace) -> None:
-    """Raise `ValueError` for options that do not apply to a kernel of JupyterLab."""
+def _asks_jupyterlab(options: argparse.Namespace) -> bool:
+    """Whether the user of a JupyterLab decides.
+
+    Raises
+    ------
+    ValueError
+        If other options contradict that.
+    """
+    if options.ask == "terminal" and options.server is not None:
+        raise ValueError("with `--server`, the user of that server decides: leave out `--ask terminal`")
+    if options.ask != "jupyterlab" and options.server is None:
+        return False
     names = ("rules", "mcp_config", "sandbox", "sandbox_config", "approve_shell_cmds")
     given = [f"`--{name.replace('_', '-')}`" for name in names if getattr(options, name)]
     if given:
         raise ValueError(
-            f"{' and '.join(given)} cannot be used with a kernel of JupyterLab, which has its own rules, MCP servers"
-            " and kernels"
+            f"{' and '.join(given)} cannot be used with `--ask jupyterlab`: JupyterLab's own rules, MCP servers and"
+            " kernels are used"
         )
+    return True
 
 
 def _execute_in_jupyterlab(options: argparse.Namespace, cells: Sequence[str]) -> int:
@@ -428,9 +435,8 @@ def _parser() -> argparse.ArgumentParser:
     execute.add_argument(
         "--ask",
         choices=["terminal", "jupyterlab"],
-        default="terminal",
-        help="who decides calls: whoever is at this terminal, or the user of a running JupyterLab, in a kernel of which"
-        " the code then runs (default: terminal)",
+        help="who decides calls: whoever is at this terminal, or the user of a running JupyterLab, where the code then"
+        " runs (default: terminal, and with --server, jupyterlab)",
     )
     _add_server_options(execute)
     serve = commands.add_parser("mcp", help="run code for an MCP client, and ask for approval there or in JupyterLab")

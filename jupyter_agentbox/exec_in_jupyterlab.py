@@ -30,7 +30,7 @@ class End:
     is_out_of_time : bool
         Whether that is because it took too long.
     has_rejected : bool
-        Whether a call of any cell was rejected.
+        Whether a person rejected a call of any cell; ``False`` too if the server is gone.
     """
 
     error: str | None
@@ -91,9 +91,22 @@ async def run_cells(
             )
             if done.error is not None:
                 break
-        return End(error=done.error, is_out_of_time=done.is_out_of_time, has_rejected=await session.has_rejected())
+        return End(
+            error=done.error,
+            is_out_of_time=done.is_out_of_time,
+            has_rejected=await _has_rejected(session, may_be_gone=done.error is not None),
+        )
     finally:
         await session.aclose()
+
+
+async def _has_rejected(session: JupyterSession, *, may_be_gone: bool) -> bool:
+    try:
+        return await session.has_rejected()
+    except SessionError:
+        if may_be_gone:
+            return False  # the cell's own error says what happened
+        raise
 
 
 async def _address(url: str | None, token: str | None) -> ServerAddress:
@@ -114,8 +127,10 @@ class _TellingActivity(Activity):
     def __init__(self, tell: Callable[[str], None]) -> None:
         super().__init__()
         self._tell = tell
+        self._told: set[Hashable] = set()
 
     def wait_for_decision(self, key: Hashable, what: str) -> None:
-        if key not in self.decisions():
+        if key not in self._told:
+            self._told.add(key)
             self._tell(f"waiting for a decision about {what}")
         super().wait_for_decision(key, what)

@@ -33,6 +33,10 @@ _API: Final = "jupyter-agentbox"
 _PATIENCE: Final = 10.0
 #: Seconds between two looks at what waits for a decision.
 _LOOK: Final = 1.0
+#: So many requests that wait, the latest, are named.
+_MOST_PENDING: Final = 20
+#: Of so many rejected calls, the latest, it is looked at who rejected them.
+_MOST_REJECTED: Final = 100
 #: Of so many calls of the kernel, the latest, it is looked at how far they are.
 _MOST_RUNNING: Final = 20
 
@@ -146,7 +150,7 @@ class JupyterSession:
         return Executed(text=done.text, error=WAS_RESET) if queued.is_lost else done
 
     async def has_rejected(self) -> bool:
-        """Return whether a call of the kernel's code was rejected.
+        """Return whether a person rejected a call of the kernel's code. A rule's denial is an error like others.
 
         Raises
         ------
@@ -154,8 +158,9 @@ class JupyterSession:
         """
         if self._client is None:
             return False
-        query = {"status": "rejected", "kernel_id": self._client.kernel_id, "limit": "1"}
-        return bool((await self._ask("GET", "approvals", query=query))["approvals"])
+        query = {"status": "rejected", "kernel_id": self._client.kernel_id, "limit": str(_MOST_REJECTED)}
+        found = (await self._ask("GET", "approvals", query=query))["approvals"]
+        return any(request["decision"] is not None for request in found)
 
     async def reset(self) -> None:
         """Start again with a fresh kernel."""
@@ -218,13 +223,13 @@ class JupyterSession:
         if client is not None:
             await client.disconnect()
 
-    async def _pending(self) -> Pending | None:
-        """Return which of the kernel's requests waits for a decision; ``None`` if none does, or if that is unknown."""
+    async def _pending(self) -> list[Pending]:
+        """Return the kernel's requests that wait for decisions, oldest first, and none if that is unknown."""
         if self._client is None:
-            return None
-        query = {"status": "pending", "kernel_id": self._client.kernel_id, "limit": "1"}
+            return []
+        query = {"status": "pending", "kernel_id": self._client.kernel_id, "limit": str(_MOST_PENDING)}
         found = (await self._ask("GET", "approvals", query=query))["approvals"]
-        return Pending(id=found[0]["id"], call=found[0]["call"]) if found else None
+        return [Pending(id=request["id"], call=request["call"]) for request in reversed(found)]
 
     async def _progress(self) -> list[str]:
         """Return the progress that the kernel's running calls report."""
@@ -278,7 +283,7 @@ class _Run:
         self,
         cell: CellRequest,
         client: KernelClient,
-        pending: Callable[[], Awaitable[Pending | None]],
+        pending: Callable[[], Awaitable[list[Pending]]],
         progress: Callable[[], Awaitable[list[str]]],
     ) -> None:
         self._cell = cell
@@ -335,18 +340,19 @@ class _Run:
 
     async def _look(self) -> None:
         try:
-            waits = await self._pending()
+            waiting = {one.id: one for one in await self._pending()}
             progress = await self._progress()
         except SessionError as error:
             log.info("the pending requests could not be read: %s", error)
             return
         activity = self._cell.activity
         for key in activity.decisions():
-            if waits is None or key != waits.id:
+            if key not in waiting:
                 activity.decided(key)
-        if waits is not None:
+        for one in waiting.values():
+            activity.wait_for_decision(one.id, f"{one.name} in JupyterLab")
+        if waiting:
             self._budget.pause()
-            activity.wait_for_decision(waits.id, f"{waits.name} in JupyterLab")
         else:
             self._budget.resume()
         for line in progress:

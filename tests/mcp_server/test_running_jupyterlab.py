@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -288,6 +289,35 @@ async def test_what_does_not_apply_there_or_is_not_there_is_said_and_nothing_run
 
     assert [(output, code) for (output, _), code in said] == [(b"", 2)] * 3
     texts = [errors.decode() for (_, errors), _ in said]
-    assert "`--sandbox` cannot be used with a kernel of JupyterLab" in texts[0]
+    assert "`--sandbox` cannot be used with `--ask jupyterlab`" in texts[0]
     assert "no JupyterLab of yours with agentbox is running" in texts[1]
     assert "http://127.0.0.1:9/" in texts[2]
+
+
+async def test_each_call_that_waits_is_named_once_and_a_rules_denial_is_an_error_like_others(
+    jupyterlab: Server, environment: dict[str, str]
+) -> None:
+    both = """
+import asyncio
+from jupyter_agentbox import tools
+print(await asyncio.gather(*(tools.mini.add.aio(a=number, b=0) for number in (1, 2))))"""
+    process = await execute(environment, both, "--ask", "jupyterlab")
+    assert process.stderr is not None
+    named = [await process.stderr.readline() for _ in range(2)]
+    for a in (1, 2):
+        found = await jupyterlab.approval(
+            lambda one, a=a: one["status"] == "pending" and one["call"]["arguments"]["a"] == a
+        )
+        await jupyterlab.decide(found)
+    output, errors = await process.communicate()
+    assert named == [b"jupyter agentbox: waiting for a decision about mini.add in JupyterLab\n"] * 2
+    assert (process.returncode, output, errors) == (0, b"['1', '2']\n", b"")
+
+    rules = Path(environment["JUPYTER_CONFIG_DIR"]) / "agentbox_rules.json"
+    rules.write_text(json.dumps({"rules": [{"server": "mini", "tool": "add", "effect": "deny", "reason": "not here"}]}))
+    try:
+        denied = await execute(environment, ADD, "--ask", "jupyterlab")
+        _, errors = await denied.communicate()
+    finally:
+        rules.unlink()
+    assert (denied.returncode, errors.count(b"not here")) == (1, 1)

@@ -63,3 +63,5 @@ async def test_a_service_that_refuses_is_asked_less_and_less_often_and_then_as_b
     assert pauses == [1, 2, 4, 8, 8, 8]
     assert [str(status) in problem for problem in target.problems] == [*[True] * 6, False]
     assert link.pause == INTERVAL
+    link._failures = 100_000  # months without an answer
+    assert link.pause == 8 * INTERVAL
