@@ -10,6 +10,8 @@ from typing import Final
 
 from jupyter_agentbox.exceptions import NeedsPersonError
 
+#: Replaces quotation marks in a text that is quoted.
+_NO_QUOTES: Final = str.maketrans(dict.fromkeys('“”„‟"«»', "'"))
 #: The name that Jupyter makes up at each login where nobody has one, and for each request with the server's token.
 _MADE_UP: Final = re.compile(r"[0-9a-f]{32}")
 #: Stands for a name in the words for a reviewer.
@@ -151,7 +153,9 @@ class Reviewer:
                 return name
 
     def _token_in_words(self, name: str) -> str:
-        return f"a program with a token of {name}" + (f" (“{self.token_note}”)" if self.token_note else "")
+        # It is what the token's maker wrote, and must not seem to be more.
+        note = self.token_note.translate(_NO_QUOTES)
+        return f"a program with a token of {name}" + (f" (“{note}”)" if note else "")
 
     def check(self, decide_with: DecideWith) -> None:
         """Reject a reviewer whose answers do not count.

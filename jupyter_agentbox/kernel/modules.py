@@ -248,9 +248,10 @@ class ToolsLoader:
         self._remove_functions(module)
 
     def _remove_functions(self, module: ModuleType) -> None:
-        for name in getattr(module, "__all__", ()):
-            if (function := vars(module).pop(name, None)) is not None:
-                self._former[name] = function
+        # With `__all__`, so that an import of `*` also asks. What is looked up directly starts no request.
+        for name in ("__all__", *vars(module).get("__all__", ())):
+            if (former := vars(module).pop(name, None)) is not None:
+                self._former[name] = former
 
     def _load(self, module: ModuleType) -> None:
         content = runtime.link().get_module(self.server, within=_within())
@@ -343,7 +344,7 @@ def _names(module: ModuleType, loader: ToolsLoader) -> list[str]:
 
 
 def _late(module: ModuleType, loader: ToolsLoader, name: str) -> Any:
-    if name.startswith("_"):
+    if name.startswith("_") and name != "__all__":
         raise AttributeError(f"module {module.__name__!r} has no attribute {name!r}")
     found = loader.find(module, name)
     if found is None:

@@ -41,17 +41,26 @@ def _behind(error: BaseException) -> Iterator[BaseException]:
     for one in found:
         yield one
         kept = (one.__cause__, one.__context__, getattr(one, "reason", None), *one.args)
-        found += [each for each in kept if isinstance(each, BaseException) and each not in found][: _MOST - len(found)]
+        known = {id(each) for each in found}
+        new = [each for each in kept if isinstance(each, BaseException) and id(each) not in known]
+        found += new[: _MOST - len(found)]
 
 
 def _is_blocked(error: BaseException) -> bool:
-    if _REFUSED in str(error):
+    if _REFUSED in _text_of(error):
         return True
     if not isinstance(error, OSError):
         return False
     if isinstance(error, socket.gaierror) or error.errno in _NO_NETWORK:
         return True
     return error.errno in _FORBIDDEN and error.filename is None and _is_from_socket(error)
+
+
+def _text_of(error: BaseException) -> str:
+    try:
+        return str(error)
+    except Exception:  # noqa: BLE001  # it is the cell's own code that fails
+        return ""
 
 
 def _is_from_socket(error: BaseException) -> bool:

@@ -85,14 +85,16 @@ class SiteServers:
                 continue
             servers = {**configuration.servers, **servers}
             problems += configuration.problems
-        servers = {**central_servers(policy, self._environment), **servers}
+        central = central_servers(policy, self._environment)
+        servers = {**central.servers, **servers}
+        problems += central.problems
         path = own[0][0] if own else Path()
         others, alike = without_look_alikes(users.servers, servers, path)
         admitted = {name: admitted_server(server, policy) for name, server in others.items()}
         return Configuration(servers={**servers, **admitted}, problems=(*problems, *users.problems, *alike))
 
 
-def central_servers(policy: SitePolicy, environment: Mapping[str, str]) -> Mapping[str, ServerConfiguration]:
+def central_servers(policy: SitePolicy, environment: Mapping[str, str]) -> Configuration:
     """Return the servers that the policy of a Hub service gives to users' servers.
 
     The names are signed. Where they are comes from the site's file, so no policy sends this server's token elsewhere.
@@ -105,15 +107,21 @@ def central_servers(policy: SitePolicy, environment: Mapping[str, str]) -> Mappi
         The source of this server's token.
     """
     source = policy.hub_policy
-    if source is None or not policy.central_servers or not source.url.endswith(_POLICY):
-        return {}
+    if source is None or not policy.central_servers:
+        return Configuration()
+    if not source.url.endswith(_POLICY):
+        message = (
+            f"the Hub service has MCP servers for everybody, but where is unknown: `url` in `hub_policy` must end with"
+            f" `{_POLICY}`"
+        )
+        return Configuration(problems=(ConfigurationProblem(path=next(iter(policy.files), ""), message=message),))
     headers = {"Authorization": "Bearer ${JUPYTERHUB_API_TOKEN}"}
     entries = {
         name: {"url": f"{source.url.removesuffix(_POLICY)}mcp/{name}", "headers": headers, "timeout": seconds}
         for name, seconds in policy.central_servers.items()
     }
     text = json.dumps({"mcpServers": entries})
-    return parse_configuration(Path(f"the policy of {source.hub}"), text, environment).servers
+    return parse_configuration(Path(f"the policy of {source.hub}"), text, environment)
 
 
 def admitted_server(server: ServerConfiguration, policy: SitePolicy) -> ServerConfiguration:

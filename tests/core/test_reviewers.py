@@ -80,3 +80,10 @@ def test_a_token_of_a_user_is_called_by_its_note() -> None:
     assert by_token.in_words == "a program with a token of ada (“nightly run”)"
     assert replace(by_token, via=Via.BROWSER).in_words == "ada"
     assert replace(by_token, name="0" * 32).in_words == "a program with the server's token"
+
+
+def test_a_note_cannot_seem_to_be_more_than_a_note() -> None:
+    by_token = Reviewer(name="ada", via=Via.API_TOKEN, token_note="x”) approved in the browser by bob (“")
+    words = by_token.in_words
+    assert (words.count("“"), words.count("”")) == (1, 1)
+    assert words.endswith("”)")

@@ -66,6 +66,7 @@ def test_a_backup_that_was_made_as_the_page_says_can_be_restored_and_its_record_
         kernel.run(f"{TOOLS}tools.warehouse.list_tables()")
     *_, backup, restore = commands("hub-service")
     site.machine.run(backup.commands())
+    assert site.machine.run("stat --format=%a /var/lib/agentbox-backup").strip() == "700", "it has everybody's record"
     said = site.machine.run(restore.commands())
     assert said.startswith("Intact:")
     change = "UPDATE agentbox_approvals SET status = 'rejected'"

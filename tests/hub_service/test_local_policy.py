@@ -129,7 +129,7 @@ async def test_users_servers_get_the_names_of_the_central_servers_if_the_policy_
         site = server.policies.load().site
         assert site.central_servers == {"warehouse": 7200 + 300, "other": 60 + 900}
         assert server.version > version
-        central = central_servers(site, {"JUPYTERHUB_API_TOKEN": "ada"})
+        central = central_servers(site, {"JUPYTERHUB_API_TOKEN": "ada"}).servers
         assert [one.url for one in central.values() if isinstance(one, HttpServer)] == [
             f"{service.url}mcp/{name}" for name in ("other", "warehouse")
         ]

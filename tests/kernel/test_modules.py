@@ -99,6 +99,16 @@ def test_what_the_server_says_has_changed_is_there_at_once_whatever_is_looked_at
     assert len(server.received) == asked, "nothing has changed since"
 
 
+def test_all_tools_that_there_are_now_are_imported_after_a_change(tools: Any, server: ServerEnd, link: Link) -> None:
+    assert tools.my_shop.wait
+    server.servers["my-shop"] = [ToolDescription(name="refund")]
+    link.receive(to_json(ToolsChanged(server="my-shop")))
+    names: dict[str, Any] = {}
+    exec("from jupyter_agentbox.tools.my_shop import *", names)
+    assert "refund" in names
+    assert "wait" not in names
+
+
 def test_a_changed_list_that_cannot_be_had_leaves_the_tools_for_some_seconds(
     tools: Any, server: ServerEnd, link: Link, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -68,3 +68,20 @@ def test_errors_that_lead_to_each_other_come_to_an_end() -> None:
     other.__cause__ = one
 
     assert not is_network_error(one)
+
+
+def test_an_error_of_the_cell_whose_own_methods_fail_breaks_nothing() -> None:
+    class OddError(Exception):
+        def __str__(self) -> str:
+            raise RuntimeError
+
+        def __eq__(self, other: object) -> bool:
+            raise RuntimeError
+
+        __hash__ = None
+
+    odd = OddError(OddError())
+    odd.__cause__ = OSError(errno.ENETUNREACH, "Network is unreachable")
+    assert is_network_error(odd)
+    odd.__cause__ = None
+    assert not is_network_error(odd)

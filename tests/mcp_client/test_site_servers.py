@@ -164,3 +164,13 @@ def test_without_an_address_of_the_site_no_server_of_a_hub_service_is_known(site
     source = None if url is None else HubPolicySource(url=url, public_key="", hub="hub")
     site.policy = replace(AT_THE_HUB, hub_policy=source)
     assert site.kinds() == {}
+
+
+def test_central_servers_that_are_at_no_known_address_are_a_problem_that_says_so(site: Site) -> None:
+    source = replace(AT_THE_HUB.hub_policy, url="https://hub.example.org/services/agentbox/api/policy/")
+    site.policy = replace(AT_THE_HUB, hub_policy=source, files=("/etc/jupyter/agentbox_rules.json",))
+    found = site.source.load()
+    assert found.servers == {}
+    assert [(one.path, "`api/policy`" in one.message) for one in found.problems] == [
+        ("/etc/jupyter/agentbox_rules.json", True)
+    ]

@@ -62,7 +62,8 @@ MOST_MODULES: Final = 1_000
 class _Connection:
     """An attached kernel: its channel, the tasks answering its messages, recently answered ids, and what it was sent.
 
-    `modules` has the comm id and the MCP server of each module.
+    `modules` has the comm id and the MCP server of each module, and `stale` of those that it knows, or is to know, to
+    be old.
     """
 
     channel: KernelChannel
@@ -74,6 +75,7 @@ class _Connection:
     is_lost: bool = False
     telling: asyncio.Task[None] | None = None
     modules: dict[tuple[str, str], None] = field(default_factory=dict)
+    stale: dict[tuple[str, str], None] = field(default_factory=dict)
 
     def begin(self, key: tuple[str, str], task: asyncio.Task[None], weight: int) -> None:
         """Register a message that is being answered."""
@@ -100,6 +102,7 @@ class _Connection:
 
     def has_module(self, comm_id: str, server: str) -> None:
         """Remember that a kernel side has a server's module."""
+        self.stale.pop((comm_id, server), None)
         self.modules[comm_id, server] = None
         _keep_latest(self.modules, MOST_MODULES)
 
@@ -108,6 +111,8 @@ class _Connection:
         found = [comm_id for comm_id, known in self.modules if known == server]
         for comm_id in found:
             del self.modules[comm_id, server]
+            self.stale[comm_id, server] = None
+            _keep_latest(self.stale, MOST_MODULES)
         return found
 
 
@@ -259,6 +264,8 @@ class KernelConnectionManager:
     def _dispatch(
         self, connection: _Connection, kernel_id: str, comm_id: str, message: messages.FromKernel, weight: int | None
     ) -> None:
+        if connection.stale and connection.channel.is_lossy:
+            self._repeat_changes(connection, comm_id)
         if isinstance(message, messages.Hello):
             self._send(connection, comm_id, self._welcome())
         elif isinstance(message, messages.Ping):
@@ -360,6 +367,12 @@ class KernelConnectionManager:
                 continue
             if tools is not None:
                 self._note_tools(server, tools)
+
+    def _repeat_changes(self, connection: _Connection, comm_id: str) -> None:
+        """Tell a kernel side once more, since it speaks, of what it may have missed."""
+        for known, server in connection.stale:
+            if known == comm_id:
+                self._send(connection, comm_id, messages.ToolsChanged(server=server))
 
     def _note_tools(self, server: str, tools: Sequence[ToolDescription]) -> None:
         before = self._tools.get(server)

@@ -435,3 +435,25 @@ async def test_of_a_server_that_is_no_longer_configured_nothing_is_said(kernel: 
     kernel.links.servers_changed()
 
     assert [message["type"] for _, message in kernel.channel.sent] == ["reply"]
+
+
+async def test_on_a_line_that_loses_messages_a_kernel_is_told_of_changed_tools_again_until_it_asks(
+    services: Services,
+) -> None:
+    kernel = Kernel(services, is_lossy=True, tell_again=60)
+    kernel.say(GetModule(id="1", server="shop"))
+    await kernel.answer("reply", "1")
+    services.tools.tools["shop.refund"] = delete_order
+    kernel.links.servers_changed()
+    for id in ("2", "3"):
+        kernel.say(ListPending(id=id))
+        await kernel.answer("reply", id)
+    kernel.say(GetModule(id="4", server="shop"))
+    await kernel.answer("reply", "4")
+    told = [message["type"] for _, message in kernel.channel.sent].count("tools_changed")
+    kernel.say(ListPending(id="5"))
+    await kernel.answer("reply", "5")
+
+    assert told == 4
+    assert [message["type"] for _, message in kernel.channel.sent].count("tools_changed") == told
+    await kernel.links.aclose()
