@@ -33,8 +33,8 @@ class Redactor:
     ----------
     secrets : iterable of str
         Values to replace. Each line of a value is also replaced on its own, because logs are read by line, and each
-        value also as JSON writes it, because logs contain JSON, and as it is in URLs and in base64, alone or within
-        other text: the header of a login with a password has both in one.
+        value also as JSON writes it, because logs contain JSON, as URLs do, and in base64, alone or within other text,
+        as headers with a password have it.
     """
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
@@ -53,11 +53,14 @@ class Redactor:
 
     def _compile(self) -> None:
         parts = {part.strip() for secret in (*self._secrets, *self._learned) for part in (secret, *secret.splitlines())}
-        written = {form for part in parts if len(part) > SHORTEST for form in (part, *_in_json(part), *_encoded(part))}
+        parts = {part for part in parts if len(part) > SHORTEST}
+        written = {form for part in parts for form in (part, *_in_json(part), *_in_base64(part))}
+        patterns = {re.escape(form): len(form) for form in written}
+        patterns |= {_in_url(part): 3 * len(_bytes(part)) for part in parts if len(part) >= _SHORTEST_ENCODED}
         # longest first, so that a secret containing another one is replaced as a whole
-        found = sorted(written, key=len, reverse=True)
-        self._longest = len(found[0]) if found else 0
-        self._pattern = re.compile("|".join(map(re.escape, found))) if found else None
+        found = sorted(patterns, key=patterns.__getitem__, reverse=True)
+        self._longest = max(patterns.values(), default=0)
+        self._pattern = re.compile("|".join(found)) if found else None
 
     def __repr__(self) -> str:
         return "Redactor(***)"
@@ -85,18 +88,37 @@ def _in_json(text: str) -> tuple[str, str]:
     return json.dumps(text, ensure_ascii=False)[1:-1], json.dumps(text)[1:-1]
 
 
-def _encoded(text: str) -> list[str]:
-    """Return a text as it is in URLs, and in base64 wherever it begins."""
+def _in_url(text: str) -> str:
+    """Return a pattern of a text as it is in URLs, where programs differ in what they encode."""
+
+    def pattern(character: str) -> str:
+        if character.isascii() and character.isalnum():
+            return character
+        codes = "".join(f"%{code:02x}" for code in _bytes(character))
+        forms = [re.escape(character), f"(?i:{codes})", *([r"\+"] if character == " " else [])]
+        return f"(?:{'|'.join(forms)})"
+
+    return "".join(
+        character if character.isalnum() and character.isascii() else pattern(character) for character in text
+    )
+
+
+def _in_base64(text: str) -> list[str]:
+    """Return a text in base64, wherever it begins, also as it is when it was put into a URL before."""
     if len(text) < _SHORTEST_ENCODED:
         return []
-    data = text.encode(errors="replace")
-    forms = [quote(data, safe=""), quote(data), quote_plus(data)]
-    for before in range(3):
-        whole = b64encode(bytes(before) + data).decode()
-        # What the first and the last character stand for begins or ends outside of the text.
-        own = whole[-(-before * 8 // 6) : (before + len(data)) * 8 // 6]
-        forms += [own, own.replace("+", "-").replace("/", "_")]
+    forms = []
+    for data in {_bytes(text), quote(_bytes(text), safe="").encode(), quote_plus(_bytes(text)).encode()}:
+        for before in range(3):
+            whole = b64encode(bytes(before) + data).decode()
+            # What the first and the last character stand for begins or ends outside of the text.
+            own = whole[-(-before * 8 // 6) : (before + len(data)) * 8 // 6]
+            forms += [own, own.replace("+", "-").replace("/", "_")]
     return forms
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode(errors="replace")
 
 
 class LogRing:

@@ -45,9 +45,24 @@ def test_a_secret_is_replaced_in_base64_wherever_it_stands(
 
 def test_a_secret_is_replaced_as_urls_have_it() -> None:
     redact = Redactor(["p\xe4ss/word 1", "short 1"])
-    for written in (quote("p\xe4ss/word 1"), quote("p\xe4ss/word 1", safe=""), quote_plus("p\xe4ss/word 1")):
+    by_javascript = "p%C3%A4ss%2Fword%201"  # encodeURIComponent
+    for written in (
+        quote("p\xe4ss/word 1"),
+        quote("p\xe4ss/word 1", safe=""),
+        quote_plus("p\xe4ss/word 1"),
+        by_javascript,
+        by_javascript.lower(),
+    ):
         assert redact(f"GET /x?key={written}&a=1") == "GET /x?key=***&a=1"
     assert redact(b64encode(b"short 1").decode()) == b64encode(b"short 1").decode(), "it would be too short"
+
+
+def test_a_secret_is_replaced_where_oauth_encodes_it_twice() -> None:
+    secret = "p(ss>>word??1!"
+    said = Redactor([secret])(b64encode(f"client:{quote(secret, safe='')}".encode()).decode())
+    assert said.startswith("Y2xpZW50O")
+    assert "***" in said
+    assert len(said) < 20
 
 
 def test_a_text_that_is_cut_does_not_end_with_a_part_of_a_secret() -> None:
