@@ -47,7 +47,7 @@ _ELSEWHERE: Final = {
 #: Additional keys of a site's file.
 SITE_KEYS: Final = ("features", "servers", "audit", "hub_policy")
 #: Further ones of what a Hub service signs.
-HUB_KEYS: Final = ("central_servers",)
+SIGNED_KEYS: Final = ("central_servers",)
 #: The name of a central server.
 CENTRAL_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _SERVERS_KEYS: Final = ("allow", "deny")
@@ -88,7 +88,7 @@ class RuleChecker:
             self.say(node, 'a file of rules is an object with a list under "rules"')
             return
         if of_site:
-            keys = (*_FILE_KEYS, *SITE_KEYS, *(HUB_KEYS if of_hub else ()))
+            keys = (*_FILE_KEYS, *SITE_KEYS, *(SIGNED_KEYS if of_hub else ()))
             self.check_keys(node, keys, "a site's file of rules")
             self._check_central(member(node, "central_servers"))
             self._check_audit(member(node, "audit"))
@@ -174,7 +174,10 @@ class RuleChecker:
             value = None if seconds is None else seconds.content
             is_time = isinstance(value, int | float) and not isinstance(value, bool) and value > 0
             if not CENTRAL_NAME.fullmatch(name) or not is_time:
-                self.say(seconds or given, f"`{name:.80}` must be the name of a central server, with its seconds")
+                self.say(
+                    seconds or given,
+                    f"`{name:.80}` must be the name of a central server, with the seconds that a call of it may take",
+                )
 
     def _check_hub_policy(self, given: Node | None) -> None:
         if given is None:

@@ -12,7 +12,7 @@ from .calls import JsonObject, JsonValue
 from .isolation import Isolation
 from .located_json import Lines, LocatedJsonError, Node, items, member, parse
 from .policy import Effect, Layer, Rule
-from .rule_checks import HUB_KEYS, HUB_POLICY_KEYS, HUB_RULE_KEYS, SITE_KEYS, RuleChecker
+from .rule_checks import HUB_POLICY_KEYS, HUB_RULE_KEYS, SIGNED_KEYS, SITE_KEYS, RuleChecker
 from .site_policy import Feature, HubPolicySource, Lock, ServerPattern, SiteAudit, SitePolicy
 from .text import one_line
 from .tools import ConfigurationProblem
@@ -91,7 +91,7 @@ def read_text(text: str, *, path: str, layer: Layer, is_of_hub: bool = False) ->
 def _site_policy(node: Node, path: str) -> SitePolicy:
     """Return the other settings of a valid site file."""
     features, servers, audit, hub_policy = (member(node, key) for key in SITE_KEYS)
-    if not any(key in node.keys for key in (*SITE_KEYS, *HUB_KEYS)):
+    if not any(key in node.keys for key in (*SITE_KEYS, *SIGNED_KEYS)):
         return SitePolicy()
     central = member(node, "central_servers")
     given = features.value if features is not None and isinstance(features.value, dict) else {}

@@ -34,7 +34,7 @@ USER_VARIABLE: Final = "HUB_USER"
 GROUPS_VARIABLE: Final = "HUB_GROUPS"
 
 #: Seconds that a user's server leaves a central tool that may run for less, or whose entry does not say how long.
-_TOOL: Final = 300.0
+_SHORTEST_TIMEOUT: Final = 300.0
 
 log = logging.getLogger(__name__)
 
@@ -150,7 +150,7 @@ class PolicyFile:
     def _longest_call(self, server: str, runs: float, waits: float) -> float:
         """Return for how many seconds a user's server waits for a call: for its approvers, then for the tool."""
         timeouts = [rule.timeout or 0.0 for rule in self.policy.rules if matcher_of(rule.server)(server)]
-        return max(waits, *timeouts, 0.0) + max(runs, _TOOL)
+        return max(waits, *timeouts, 0.0) + max(runs, _SHORTEST_TIMEOUT)
 
     def servers_for(
         self, environment: Mapping[str, str], *, user: str = "", groups: Iterable[str] = ()

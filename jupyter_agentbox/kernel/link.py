@@ -131,7 +131,7 @@ class Link:
         self._unanswered_ping: float | None = None
         self._process = os.getpid()
         self._problem = ""
-        self._followers: dict[str, Callable[[], None]] = {}
+        self._tools_listeners: dict[str, Callable[[], None]] = {}
         self._alone = alone
         transport.listen(self.receive)
 
@@ -224,9 +224,9 @@ class Link:
         """Return the source of a server's module, and its tools, starting the server if necessary."""
         return self.ask(GetModule(id=uuid4().hex, server=server), within=within).content
 
-    def follow_tools(self, server: str, on_change: Callable[[], None]) -> None:
+    def set_tools_listener(self, server: str, on_change: Callable[[], None]) -> None:
         """Call a function, in any thread, when a server's tools have changed; it replaces the server's former one."""
-        self._followers[server] = on_change
+        self._tools_listeners[server] = on_change
 
     def ask(self, question: Question, *, cell: Cell | None = None, within: float | None = None) -> Reply:
         """Send a question and wait for its reply, in the calling thread."""
@@ -273,7 +273,7 @@ class Link:
         elif isinstance(message, Unfinished):
             self._withdraw_unknown(message.ids)
         elif isinstance(message, ToolsChanged):
-            self._followers.get(message.server, lambda: None)()
+            self._tools_listeners.get(message.server, lambda: None)()
         else:
             self._pending.receive(message)
 

@@ -215,7 +215,7 @@ class ToolsLoader:
         with self._lock:
             self._asked_at = time.monotonic()
             self._news.clear()  # first: the list may change once more meanwhile
-            runtime.link().follow_tools(self.server, partial(self._note_change, module))
+            runtime.link().set_tools_listener(self.server, partial(self._note_change, module))
             self._load(module)
             self._former = {}
             if self._news.is_set():

@@ -32,7 +32,7 @@ from jupyter_agentbox.sandbox.server.backends import SandboxBackend, SandboxSpec
 from jupyter_agentbox.sandbox.server.environment import kernel_environment, looks_secret, without_secrets
 from jupyter_agentbox.sandbox.server.exit_reasons import exit_of
 from jupyter_agentbox.sandbox.server.interpreter import prefixes_of
-from jupyter_agentbox.sandbox.server.network import proxy_variables, said_domains
+from jupyter_agentbox.sandbox.server.network import domains_variable, proxy_variables
 from jupyter_agentbox.sandbox.server.opened_directories import Opened
 from jupyter_agentbox.sandbox.server.probes import select_level
 from jupyter_agentbox.sandbox.server.programs import check_source, with_programs
@@ -377,7 +377,7 @@ class SandboxProvisioner(LocalProvisioner):
         kwargs["env"] = kernel_environment(
             {name: value for name, value in env.items() if name not in self.kernel_spec.env},
             trusted=trusted,
-            named={**{name: env[name] for name in spec_env}, **said_domains(spec.domains, settings)},
+            named={**{name: env[name] for name in spec_env}, **domains_variable(spec.domains, settings)},
             extra=settings.environment,
             home=backend.home,
             temporary=backend.temporary,

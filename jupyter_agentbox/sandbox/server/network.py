@@ -122,7 +122,7 @@ def proxy_variables(domains: Domains) -> Mapping[str, str]:
     return values | {name.lower(): value for name, value in values.items()}
 
 
-def said_domains(domains: Domains, settings: SandboxSettings) -> Mapping[str, str]:
+def domains_variable(domains: Domains, settings: SandboxSettings) -> Mapping[str, str]:
     """Return the environment variable that tells the kernel what it may reach, for a hint below errors.
 
     Parameters

@@ -23,7 +23,7 @@ from .backend_factory import make_backend
 from .backends import SandboxBackend, SandboxSpec
 from .environment import kernel_environment
 from .interpreter import prefixes_of
-from .network import proxy_variables, said_domains
+from .network import domains_variable, proxy_variables
 from .opened_directories import Opened
 from .probes import select_level
 from .programs import with_programs
@@ -187,7 +187,7 @@ class SandboxedProcess:
             backend = make_backend(spec, level, bubblewrap=settings.bubblewrap, srt=settings.srt)
             env = kernel_environment(
                 os.environ,
-                named={**launch.env, **said_domains(domains, settings)},
+                named={**launch.env, **domains_variable(domains, settings)},
                 extra=settings.environment,
                 trusted=settings.environment,  # whoever runs an executor owns the variables
                 home=backend.home,
