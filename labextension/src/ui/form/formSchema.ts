@@ -223,21 +223,29 @@ export function toUiSchema(
   schema: IJsonObject,
   value: JsonValue | undefined
 ): IJsonObject {
+  return toWidgets(schema, [value]);
+}
+
+/** The widgets of one schema for all of its values: the items of a list, or what they have by one name. */
+function toWidgets(
+  schema: IJsonObject,
+  values: readonly (JsonValue | undefined)[]
+): IJsonObject {
   const ui: IJsonObject = {};
   if (isObject(schema['properties'])) {
     const { properties } = schema;
     for (const name of Object.keys(properties)) {
       const property = properties[name];
-      ui[name] = toUiSchema(
+      ui[name] = toWidgets(
         isObject(property) ? property : {},
-        isObject(value) ? value[name] : undefined
+        values.map(value => (isObject(value) ? value[name] : undefined))
       );
     }
   } else if (isObject(schema['items'])) {
-    const texts = Array.isArray(value) ? value : [];
-    ui['items'] = toUiSchema(schema['items'], texts.find(isLong) ?? texts[0]);
+    const items = values.flatMap(value => (Array.isArray(value) ? value : []));
+    ui['items'] = toWidgets(schema['items'], items);
     nameChoices(ui, schema['items']); // the library looks for those of several boxes here
-  } else if (isLong(value) && !('enum' in schema)) {
+  } else if (values.some(isLong) && !('enum' in schema)) {
     ui['ui:widget'] = 'textarea';
   } else if (schema['type'] === 'boolean') {
     ui['ui:widget'] = 'select'; // a box has no third state for what is not given

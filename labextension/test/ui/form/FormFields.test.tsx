@@ -1,5 +1,5 @@
 import { nullTranslator } from '@jupyterlab/translation';
-import { fireEvent, render, screen } from '@testing-library/react';
+import { cleanup, fireEvent, render, screen } from '@testing-library/react';
 import React from 'react';
 
 import type { IJsonObject } from '../../../src/api/json';
@@ -129,4 +129,20 @@ test.each<[IJsonObject, IJsonObject, string]>([
 ])('a field says plainly what is wrong: %j %j', (field, values, said) => {
   show({ x: field }, values, ['x']);
   expect(screen.getByText(new RegExp(said))).toBeTruthy();
+});
+
+const LINES: IJsonObject = {
+  type: 'array',
+  items: { type: 'object', properties: { note: { type: 'string' } } }
+};
+
+test('a list of objects has rows, unless any text in it has several lines', () => {
+  const short = show({ lines: LINES }, { lines: [{ note: 'a' }] });
+  expect(screen.getByRole('group', { name: 'lines, 1' })).not.toBeNull();
+  expect(short).toEqual([]);
+  cleanup();
+  show({ lines: LINES }, { lines: [{ note: 'short' }, { note: 'a\nb' }] });
+  expect(screen.queryByRole('group', { name: 'lines, 1' })).toBeNull();
+  const fields = screen.getAllByRole<HTMLTextAreaElement>('textbox');
+  expect(fields.map(({ value }) => value)).toEqual(['short', 'a\nb']);
 });

@@ -150,3 +150,16 @@ test('text with lines gets room for lines', () => {
   });
   expect(toUiSchema(form?.schema ?? {}, { x: 'a' })).toEqual({ x: {} });
 });
+
+test('a field of objects in a list gets room for lines if one of them has lines', () => {
+  const item = {
+    type: 'object',
+    properties: { note: { type: 'string' }, code: { type: 'string' } }
+  };
+  const { schema = {} } =
+    toFormSchema(schemaOf({ type: 'array', items: item }), {}) ?? {};
+  const x: IJsonObject[] = [{ note: 'short' }, { code: 'A', note: 'a\nb' }];
+  expect(toUiSchema(schema, { x })).toEqual({
+    x: { items: { note: { 'ui:widget': 'textarea' }, code: {} } }
+  });
+});
