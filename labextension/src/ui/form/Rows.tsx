@@ -117,6 +117,9 @@ function Row({ item, list, onRemove }: IRowProps): JSX.Element {
   const trans = useTrans();
   const { index } = item;
   const name = trans.__('%1, %2', list, index + 1);
+  const move = (to: number): void => {
+    item.onReorderClick(index, to)(); // with the event, it would take the focus from the button
+  };
   return (
     <div className="jp-AgentBox-formRow" role="group" aria-label={name}>
       {item.children}
@@ -125,13 +128,17 @@ function Row({ item, list, onRemove }: IRowProps): JSX.Element {
           icon={moveUpIcon}
           label={trans.__('Move %1 up', name)}
           isOff={!item.hasMoveUp}
-          onClick={item.onReorderClick(index, index - 1)}
+          onClick={() => {
+            move(index - 1);
+          }}
         />
         <RowButton
           icon={moveDownIcon}
           label={trans.__('Move %1 down', name)}
           isOff={!item.hasMoveDown}
-          onClick={item.onReorderClick(index, index + 1)}
+          onClick={() => {
+            move(index + 1);
+          }}
         />
         <RowButton
           icon={closeIcon}
@@ -147,6 +154,7 @@ function Row({ item, list, onRemove }: IRowProps): JSX.Element {
   );
 }
 
+/** It keeps the focus when it is off, as when the row that it moved has become the first one. */
 function RowButton(props: {
   icon: LabIcon;
   label: string;
@@ -159,8 +167,8 @@ function RowButton(props: {
       className="jp-AgentBox-rowButton"
       title={props.label}
       aria-label={props.label}
-      disabled={props.isOff}
-      onClick={props.onClick}
+      aria-disabled={props.isOff}
+      onClick={props.isOff ? undefined : props.onClick}
     >
       <props.icon.react tag="span" width="12px" height="12px" />
     </button>

@@ -146,3 +146,27 @@ test('a list of objects has rows, unless any text in it has several lines', () =
   const fields = screen.getAllByRole<HTMLTextAreaElement>('textbox');
   expect(fields.map(({ value }) => value)).toEqual(['short', 'a\nb']);
 });
+
+test('a row that is moved to an end keeps the focus, and goes no further', () => {
+  const seen = show(
+    { lines: LINES },
+    { lines: [{ note: 'a' }, { note: 'b' }] }
+  );
+  const button = screen.getByRole('button', { name: 'Move lines, 2 up' });
+  button.focus();
+  fireEvent.click(button);
+  expect(seen).toEqual([{ lines: [{ note: 'b' }, { note: 'a' }] }]);
+  const first = screen.getByRole('button', { name: 'Move lines, 1 up' });
+  expect(document.activeElement).toBe(first);
+  expect(first.getAttribute('aria-disabled')).toBe('true');
+  expect(first.hasAttribute('disabled')).toBe(false);
+  fireEvent.click(first);
+  expect(seen).toHaveLength(1);
+  const down = screen.getByRole('button', { name: 'Move lines, 1 down' });
+  down.focus();
+  fireEvent.click(down);
+  expect(seen.at(-1)).toEqual({ lines: [{ note: 'a' }, { note: 'b' }] });
+  expect(document.activeElement).toBe(
+    screen.getByRole('button', { name: 'Move lines, 2 down' })
+  );
+});
