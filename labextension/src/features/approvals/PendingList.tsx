@@ -107,7 +107,7 @@ export function PendingList(props: IPendingListProps): JSX.Element {
         <RejectAll
           shown={shownPending}
           all={all}
-          isOffered={filter.isActive}
+          isFiltered={filter.isActive}
           wanted={props.rejectsAll}
           onClose={closeForm}
           onFailure={onFailure}

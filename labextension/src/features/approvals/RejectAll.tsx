@@ -27,8 +27,8 @@ export interface IRejectAllProps {
   shown: readonly IApproval[];
   /** All pending requests that match the filter, whether they are rendered or not. */
   all: readonly IApproval[];
-  /** Whether there is a button for those that are shown: a filter chooses. */
-  isOffered: boolean;
+  /** Whether a filter chooses: then there is a button for those that are shown, and no form for all. */
+  isFiltered: boolean;
   /** Changes each time that a person wants the form for all. */
   wanted: number;
   /** Is told that the form closes, and the focus needs another place. */
@@ -39,7 +39,7 @@ export interface IRejectAllProps {
 
 /**
  * A button and, once it is pressed, a form for the requests that were shown then. Those that end, or that the filter hides,
- * leave it for good; nothing comes in.
+ * leave it for good; nothing comes in. The form for all closes when a filter begins; whoever wants it while it is open is led to it.
  */
 export function RejectAll(props: IRejectAllProps): JSX.Element | null {
   const trans = useTrans();
@@ -58,15 +58,23 @@ export function RejectAll(props: IRejectAllProps): JSX.Element | null {
     );
   };
   const [lastWanted, setLastWanted] = React.useState(props.wanted);
-  if (props.wanted !== lastWanted) {
-    setLastWanted(props.wanted);
-    open(props.all, true);
-  }
+  const isOpenForAll = isForAll && ids !== null;
   const [isBack, setBack] = React.useState(false);
+  React.useEffect(() => {
+    setBack(false); // the button that appears later must not take the focus
+  }, [isBack]);
   const [reason, setReason] = useKeptReason(ALL);
   const chosen = free.filter(({ id }) => ids?.has(id));
   const { isBusy, failures, send } = useBatchSending(onFailure);
-  if (ids !== null && chosen.length > 0 && chosen.length < ids.size) {
+  if (props.wanted !== lastWanted) {
+    setLastWanted(props.wanted);
+    if (!isOpenForAll) {
+      open(props.all, true);
+    }
+  } else if (isOpenForAll && props.isFiltered) {
+    setIds(null);
+    setForAll(false);
+  } else if (ids !== null && chosen.length > 0 && chosen.length < ids.size) {
     setIds(new Set(chosen.map(({ id }) => id)));
   }
   const isOver = ids !== null && chosen.length === 0;
@@ -98,7 +106,7 @@ export function RejectAll(props: IRejectAllProps): JSX.Element | null {
     return (
       <>
         <Failures shown={shown} failures={failures} />
-        {props.isOffered &&
+        {props.isFiltered &&
         free.length > 1 &&
         describeLoss(model.connection, trans) === null ? (
           <div className="jp-AgentBox-rejectAll">
@@ -121,7 +129,7 @@ export function RejectAll(props: IRejectAllProps): JSX.Element | null {
   }
   return (
     <Form
-      key={String(isForAll)}
+      key={`${isForAll} ${props.wanted}`} // it takes the focus anew
       chosen={chosen}
       others={some.length - chosen.length}
       isForAll={isForAll}

@@ -21,8 +21,15 @@ function requests(...ids: string[]): IApproval[] {
   );
 }
 
+/** What the list says to the button. */
+type IListState = Pick<
+  React.ComponentProps<typeof RejectAll>,
+  'shown' | 'all' | 'isFiltered' | 'wanted'
+>;
+
 interface IShown {
-  show: (approvals: readonly IApproval[]) => void;
+  /** Show these, which a filter may choose from all. */
+  show: (shown: readonly IApproval[], state?: Partial<IListState>) => void;
   sent: INamedDecision[][];
   told: string[][];
   onClose: jest.Mock;
@@ -50,17 +57,22 @@ function rejectAll(
     })
   );
   const nameOf = (): string => 'Ada';
-  const page = (shown: readonly IApproval[]): JSX.Element => (
+  // More wait than are shown: a filter hides none of these, but they are not rendered.
+  const others = requests('not shown');
+  let state: IListState = {
+    shown: approvals,
+    all: [...approvals, ...others],
+    isFiltered: true,
+    wanted: 0
+  };
+  const page = (): JSX.Element => (
     <OpenForms.Provider value={forms}>
       <KeptReasons.Provider value={reasons}>
         <CardProvider
           value={{ model, origins, nameOf, translator: nullTranslator, trans }}
         >
           <RejectAll
-            shown={shown}
-            all={shown}
-            wanted={0}
-            isOffered={true}
+            {...state}
             onClose={onClose}
             onFailure={(...all) => {
               told.push(all.map(String));
@@ -70,10 +82,11 @@ function rejectAll(
       </KeptReasons.Provider>
     </OpenForms.Provider>
   );
-  const { rerender } = render(page(approvals));
+  const { rerender } = render(page());
   return {
-    show: shown => {
-      rerender(page(shown));
+    show: (shown, changed = {}) => {
+      state = { ...state, shown, all: [...shown, ...others], ...changed };
+      rerender(page());
     },
     sent,
     told,
@@ -201,4 +214,51 @@ test('a script rejects nothing, and neither does a press before the button could
 test('there is nothing of the kind for one request', () => {
   rejectAll(requests('a'));
   expect(screen.queryByRole('button')).toBeNull();
+});
+
+/** The number of times that a person has wanted the form for all. */
+const ONCE = { isFiltered: false, wanted: 1 };
+const TWICE = { isFiltered: false, wanted: 2 };
+
+test('the form for all has what waits beside what is shown', async () => {
+  const { show, sent } = rejectAll(requests('a', 'b'));
+  show(requests('a', 'b'), ONCE);
+  await press('Reject 3');
+  expect(ids(sent)).toEqual([['a', 'b', 'not shown']]);
+});
+
+test('whoever wants the form for all again is led to it, and nothing comes in', async () => {
+  const { show, sent } = rejectAll(requests('a', 'b'));
+  show(requests('a', 'b'), ONCE);
+  type('enough');
+  (document.activeElement as HTMLElement).blur();
+  show(requests('a', 'b', 'c'), TWICE);
+  expect(document.activeElement).toBe(screen.getByRole('textbox'));
+  expect(screen.getByRole('textbox').textContent).toBe('enough');
+  expect(document.body.textContent).toContain(
+    '1 other request is waiting now, and is not included.'
+  );
+  await press('Reject 3');
+  expect(ids(sent)).toEqual([['a', 'b', 'not shown']]);
+});
+
+test('the form for all closes when a filter begins, and what was typed stays', async () => {
+  const { show } = rejectAll(requests('a', 'b', 'c'));
+  show(requests('a', 'b', 'c'), ONCE);
+  type('enough');
+  show(requests('a', 'b'), { isFiltered: true });
+  expect(screen.queryByText(/These are all requests/)).toBeNull();
+  const button = screen.getByRole('button', { name: 'Reject all shown (2)…' });
+  expect(document.activeElement).not.toBe(button); // the person types a filter
+  await press('Reject all shown (2)…');
+  expect(screen.getByRole('textbox').textContent).toBe('enough');
+});
+
+test('after the form for all was cancelled, a filter that begins keeps the focus', async () => {
+  const { show } = rejectAll(requests('a', 'b'));
+  show(requests('a', 'b'), ONCE);
+  await press('Cancel');
+  show(requests('a', 'b'), { isFiltered: true });
+  const button = screen.getByRole('button', { name: 'Reject all shown (2)…' });
+  expect(document.activeElement).not.toBe(button);
 });
