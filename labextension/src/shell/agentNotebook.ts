@@ -4,9 +4,10 @@
 import type { CommandRegistry } from '@lumino/commands';
 import type { TranslationBundle } from '@jupyterlab/translation';
 import type { KernelSpec } from '@jupyterlab/services';
-import { NotebookPanel } from '@jupyterlab/notebook';
+import type { NotebookPanel } from '@jupyterlab/notebook';
 
 import { approvalIcon } from '../ui/icons';
+import { newNotebook } from './newNotebook';
 
 /** The id of the command. */
 export const NEW_AGENT_NOTEBOOK = 'jupyter-agentbox:new-agent-notebook';
@@ -41,16 +42,7 @@ export function addAgentNotebookCommand(
       if (why) {
         throw new Error(why); // the launcher shows it, and has no cards that are disabled
       }
-      await kernelspecs.ready;
-      const panel: unknown = await registry.execute('notebook:create-new', {
-        ...(cwd === undefined ? {} : { cwd }),
-        kernelName: kernelspecs.specs?.default ?? ''
-      });
-      if (panel instanceof NotebookPanel) {
-        await panel.revealed;
-        begin(panel);
-      }
-      return panel;
+      return newNotebook({ registry, kernelspecs, cwd }, begin);
     }
   });
 }

@@ -10,6 +10,7 @@ import React from 'react';
 import { IAgentBoxPanel } from '../tokens';
 import { OPEN_HISTORY, PALETTE_CATEGORY } from '../ui/commandIds';
 import { approvalIcon } from '../ui/icons';
+import { showPage } from '../ui/showPage';
 import { languageOf } from '../ui/text/language';
 import { Guide } from './guide';
 import type { IGuideLinks } from './guide';
@@ -60,12 +61,8 @@ export const guidePlugin: JupyterFrontEndPlugin<void> = {
           page.title.icon = approvalIcon;
           page.title.closable = true;
           page.content.addClass('jp-AgentBox-guideContent');
-          shell.add(page, 'main');
-          if (!page.isAttached) {
-            shell.add(page, 'right'); // Jupyter Notebook has room for one document only
-          }
         }
-        shell.activateById(page.id);
+        showPage(shell, page);
       }
     });
     palette?.addItem({

@@ -1,12 +1,13 @@
 /**
  * Creates a notebook that tries the tools of the bundled shop. Nothing in it runs by itself.
  */
-import { NotebookPanel } from '@jupyterlab/notebook';
+import type { NotebookPanel } from '@jupyterlab/notebook';
 import type { KernelSpec } from '@jupyterlab/services';
 import type { TranslationBundle } from '@jupyterlab/translation';
 import type { CommandRegistry } from '@lumino/commands';
 
 import { approvalIcon } from '../ui/icons';
+import { newNotebook } from './newNotebook';
 
 /** The id of the command. */
 export const NEW_TOOL_DEMO = 'jupyter-agentbox:new-tool-demo';
@@ -29,18 +30,10 @@ export function addToolDemoCommand(
       'Create a notebook that calls the tools of a made-up shop, and asks you first'
     ),
     icon: ({ isPalette }) => (isPalette ? undefined : approvalIcon),
-    execute: async ({ cwd }) => {
-      await kernelspecs.ready;
-      const panel: unknown = await registry.execute('notebook:create-new', {
-        ...(cwd === undefined ? {} : { cwd }),
-        kernelName: kernelspecs.specs?.default ?? ''
-      });
-      if (panel instanceof NotebookPanel) {
-        await panel.revealed;
+    execute: ({ cwd }) =>
+      newNotebook({ registry, kernelspecs, cwd }, panel => {
         fill(panel, trans);
-      }
-      return panel;
-    }
+      })
   });
 }
 

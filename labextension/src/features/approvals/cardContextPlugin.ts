@@ -20,6 +20,7 @@ import {
 import { languageOf } from '../../ui/text/language';
 import { reviewerNames } from '../../ui/text/reviewers';
 import { MAKE_RULE } from '../../ui/commandIds';
+import { showPage } from '../../ui/showPage';
 import { FocusRestorer } from './focusRestorer';
 import { tellOfNoCard } from './noCard';
 import { makeValuePage } from './valuePage';
@@ -74,12 +75,7 @@ export const cardContextPlugin: JupyterFrontEndPlugin<ICardContext> = {
         tellOfNoCard(approval, language.trans);
       },
       openValue: value => {
-        const page = makeValuePage(value, context);
-        app.shell.add(page, 'main');
-        if (!page.isAttached) {
-          app.shell.add(page, 'right'); // Jupyter Notebook has room for one document only
-        }
-        app.shell.activateById(page.id);
+        showPage(app.shell, makeValuePage(value, context));
       }
     };
     return context;

@@ -16,6 +16,7 @@ import { OPEN_HISTORY, PALETTE_CATEGORY } from '../../ui/commandIds';
 import { CardProvider } from '../../ui/context';
 import { FocusAnchor } from '../../ui/focusAnchor';
 import { approvalIcon } from '../../ui/icons';
+import { showPage } from '../../ui/showPage';
 import { searchedReviewer } from '../../ui/text/reviewers';
 import { HistoryPage } from './HistoryPage';
 
@@ -42,12 +43,8 @@ export const historyPagePlugin: JupyterFrontEndPlugin<void> = {
       execute: () => {
         if (page === null || page.isDisposed) {
           page = makePage(client, context, user);
-          app.shell.add(page, 'main');
-          if (!page.isAttached) {
-            app.shell.add(page, 'right'); // Jupyter Notebook has room for one document only
-          }
         }
-        app.shell.activateById(page.id);
+        showPage(app.shell, page);
       }
     });
     palette?.addItem({
