@@ -5,6 +5,7 @@ import { Clipboard } from '@jupyterlab/apputils';
 import React from 'react';
 
 import { useOpenValue, useTrans } from '../context';
+import { label } from '../text/visibleText';
 import { LinkButton } from './VisibleText';
 
 /** Milliseconds for which it is said that the value was copied. */
@@ -35,13 +36,15 @@ export function ValueTools(props: IValueToolsProps): JSX.Element {
       window.clearTimeout(timer);
     };
   }, [isCopied]);
+  const [copy, open] = [trans.__('Copy'), trans.__('Open in a tab')];
   const isLong =
     text.length > SHORT_TEXT || text.split('\n').length > SHORT_LINES;
   return (
     <div className="jp-AgentBox-blockFoot">
       <LinkButton
-        label={trans.__('Copy')}
-        title={trans.__('Copy “%1” exactly as it would be sent', name)}
+        label={copy}
+        name={`${copy}: ${label(name)}`}
+        title={trans.__('Copy all of “%1”', label(name))}
         onClick={() => {
           Clipboard.copyToSystem(text);
           setCopied(true);
@@ -49,8 +52,9 @@ export function ValueTools(props: IValueToolsProps): JSX.Element {
       />
       {openValue && isLong ? (
         <LinkButton
-          label={trans.__('Open in a tab')}
-          title={trans.__('Show all of “%1” on a page of its own', name)}
+          label={open}
+          name={`${open}: ${label(name)}`}
+          title={trans.__('Show all of “%1” on a page of its own', label(name))}
           onClick={() => {
             openValue(props);
           }}

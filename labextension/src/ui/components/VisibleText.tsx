@@ -138,6 +138,8 @@ function BothEnds(props: { text: string; hidden: number }): JSX.Element {
 
 export interface ILinkButtonProps {
   label: string;
+  /** What a screen reader calls it, if its label does not tell it from others. It begins with the label. */
+  name?: string;
   title?: string;
   isPressed?: boolean;
   onClick: () => void;
@@ -150,6 +152,7 @@ export function LinkButton(props: ILinkButtonProps): JSX.Element {
       type="button"
       className="jp-AgentBox-link"
       title={props.title}
+      aria-label={props.name}
       aria-expanded={props.isPressed}
       onClick={props.onClick}
     >

@@ -27,7 +27,7 @@ test('the exact text is copied, and for a moment that is said', () => {
   jest.useFakeTimers();
   const copy = jest.spyOn(Clipboard, 'copyToSystem').mockImplementation();
   show('SELECT\u202e 1;\n');
-  fireEvent.click(screen.getByRole('button', { name: 'Copy' }));
+  fireEvent.click(screen.getByRole('button', { name: 'Copy: sql' }));
   expect(copy).toHaveBeenCalledWith('SELECT\u202e 1;\n');
   expect(screen.getByRole('status').textContent).toBe('Copied');
   act(() => {
@@ -40,9 +40,10 @@ test('a long value can be opened on a page of its own, a short one needs none', 
   const open = jest.fn();
   show('SELECT 1;\nSELECT 2;', open);
   expect(screen.queryByText('Open in a tab')).toBeNull();
+  expect(screen.getByText('Copy').getAttribute('aria-label')).toBe('Copy: sql');
   const long = 'SELECT 1;\n'.repeat(40);
   show(long, open);
-  fireEvent.click(screen.getByText('Open in a tab'));
+  fireEvent.click(screen.getByRole('button', { name: 'Open in a tab: sql' }));
   expect(open).toHaveBeenCalledWith({
     name: 'sql',
     text: long,
