@@ -14,6 +14,7 @@ import { useTrans } from '../../ui/context';
 import { draftArguments, openDraft, switchMode } from '../../ui/form/draft';
 import type { IDraft } from '../../ui/form/draft';
 import { FormFields } from '../../ui/form/FormFields';
+import { useRefusal, useWrong, whatIsWrong } from '../../ui/form/wrongFields';
 import { PersonButton } from '../../ui/guarded/PersonButton';
 import { label } from '../../ui/text/visibleText';
 import { messageOf } from '../../ui/text/messages';
@@ -48,6 +49,14 @@ export function TryTool(props: ITryToolProps): JSX.Element {
   const read = draftArguments(draft, trans);
   const root = React.useRef<HTMLDivElement>(null);
   useFirstField(root);
+  const { unplaced } = useWrong(schema, draft, error);
+  useRefusal(root, error, () => {
+    whatIsWrong(root.current, draft.mode)?.focus();
+  });
+  const change = (next: IDraft): void => {
+    setError(null); // it was about other arguments
+    setDraft(next);
+  };
   const ask = (): void => {
     if (!read.values) {
       return;
@@ -90,7 +99,7 @@ export function TryTool(props: ITryToolProps): JSX.Element {
           source={schema}
           draft={draft}
           error={error}
-          onChange={setDraft}
+          onChange={change}
         />
       ) : (
         <textarea
@@ -100,11 +109,11 @@ export function TryTool(props: ITryToolProps): JSX.Element {
           spellCheck={false}
           value={draft.text}
           onChange={event => {
-            setDraft({ ...draft, text: event.target.value, problem: null });
+            change({ ...draft, text: event.target.value, problem: null });
           }}
         />
       )}
-      {[draft.problem, read.error, error?.message].filter(Boolean).map(text => (
+      {[draft.problem, read.error, unplaced].filter(Boolean).map(text => (
         <p key={text} className="jp-AgentBox-error" role="alert">
           {text}
         </p>

@@ -14,9 +14,8 @@ import { Changes } from './Changes';
 import { EditFooter } from './EditFooter';
 import { CardGuard } from '../guarded/GuardedCard';
 import { FormFields } from './FormFields';
-import { hasField, toFormSchema } from './formSchema';
 import type { IArgumentError } from '../card/useSending';
-import { countWrong } from './validation';
+import { useRefusal, useWrong, whatIsWrong } from './wrongFields';
 
 export interface IEditFormProps {
   /** Whether a field may take the focus when it appears; not if the form reappears by itself. */
@@ -36,7 +35,11 @@ export function EditForm(props: IEditFormProps): JSX.Element {
   const trans = useTrans();
   const { approval, draft } = props;
   const read = draftArguments(draft, trans);
-  const { marked, unplaced } = useWrong(props);
+  const { marked, unplaced } = useWrong(
+    approval.tool.input_schema,
+    draft,
+    props.error
+  );
   const isWrong = marked > 0 || Boolean(unplaced ?? read.error);
   const changed = read.values
     ? changedNames(approval.call.arguments, read.values)
@@ -101,76 +104,6 @@ export function EditForm(props: IEditFormProps): JSX.Element {
       </EditFooter>
     </div>
   );
-}
-
-/** What is known to be wrong: in how many fields of the form, and what the server says that is about none of them. */
-function useWrong({ approval, draft, error }: IEditFormProps): {
-  marked: number;
-  unplaced: string | null;
-} {
-  const source = approval.tool.input_schema;
-  const form = React.useMemo(
-    () => toFormSchema(source, draft.start),
-    [source, draft.start]
-  );
-  const found = React.useMemo(
-    () => (form ? countWrong(draft.values, form.schema) : 0),
-    [form, draft.values]
-  );
-  if (draft.mode === 'json' || !form) {
-    return { marked: 0, unplaced: error?.message ?? null };
-  }
-  const isPlaced = error !== null && hasField(form.schema, error.parameter);
-  return {
-    // The form sends only what it takes for right, so that the server's objection stands alone.
-    marked: isPlaced ? Math.max(found, 1) : found,
-    unplaced: isPlaced ? null : (error?.message ?? null)
-  };
-}
-
-/** The first field that is wrong or, if that is known of none, the one with the JSON or the way there. */
-function whatIsWrong(
-  form: HTMLElement | null,
-  mode: IDraft['mode']
-): HTMLElement | null {
-  if (mode === 'json') {
-    return form?.querySelector('textarea') ?? null;
-  }
-  const group = form
-    ?.querySelector('.jp-errorIndicator')
-    ?.closest('div.form-group');
-  return (
-    group?.querySelector<HTMLElement>('input, select, textarea, button') ??
-    form?.querySelector('button[aria-pressed="false"]') ??
-    null
-  );
-}
-
-/** Go to what the server has just refused, if the person is still in the form. */
-function useRefusal(
-  root: React.RefObject<HTMLElement>,
-  error: IArgumentError | null,
-  correct: () => void
-): void {
-  const first = React.useRef(error);
-  const latest = React.useRef(correct);
-  React.useEffect(() => {
-    latest.current = correct;
-  });
-  React.useEffect(() => {
-    if (!error || error === first.current) {
-      return;
-    }
-    // The library marks the field in a pass of its own.
-    const timer = window.setTimeout(() => {
-      if (root.current?.contains(document.activeElement)) {
-        latest.current();
-      }
-    });
-    return () => {
-      window.clearTimeout(timer);
-    };
-  }, [root, error]);
 }
 
 /** Whether a person, and not a held key, submits the form from a field. */

@@ -98,9 +98,41 @@ test('a result that is not kept is told', async () => {
 test('arguments that do not fit are told', async () => {
   const { servers } = show();
   servers.callTool.mockRejectedValueOnce(
+    new RequestError(422, 'too few', null, null)
+  );
+  await ask();
+  expect(screen.getByRole('alert').textContent).toBe('too few');
+  expect(screen.queryByRole('status')).toBeNull();
+});
+
+test('what the server objects to stands once, at its field, and goes when the field is corrected', async () => {
+  jest.useFakeTimers();
+  const { servers } = show();
+  servers.callTool.mockRejectedValueOnce(
+    new RequestError(422, 'too short', 'text', null)
+  );
+  screen.getByRole('button', { name: 'Ask to call find' }).focus();
+  await ask();
+  act(() => {
+    jest.runAllTimers();
+  });
+  expect(screen.getAllByText(/too short/)).toHaveLength(1);
+  expect(screen.queryByRole('alert')).toBeNull();
+  const field = screen.getByRole('textbox');
+  expect(field.getAttribute('aria-invalid')).toBe('true');
+  expect(document.activeElement).toBe(field);
+  fireEvent.change(field, { target: { value: 'lamp' } });
+  expect(screen.queryByText(/too short/)).toBeNull();
+  jest.useRealTimers();
+});
+
+test('as JSON, the objection stands once below the text', async () => {
+  const { servers } = show();
+  servers.callTool.mockRejectedValueOnce(
     new RequestError(422, 'too short', 'text', null)
   );
   await ask();
-  expect(document.body.textContent).toContain('too short');
-  expect(screen.queryByRole('status')).toBeNull();
+  fireEvent.click(screen.getByRole('button', { name: 'Edit as JSON' }));
+  expect(screen.getByRole('alert').textContent).toBe('too short');
+  expect(screen.getAllByText(/too short/)).toHaveLength(1);
 });
