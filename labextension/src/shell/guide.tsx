@@ -125,7 +125,7 @@ function partsOf(
       title: trans.__('When you look elsewhere'),
       texts: [
         trans.__(
-          'The title of the page and its icon count what is waiting. In the settings you can turn on notifications of your desktop, and a sound.'
+          'The title of the page and its icon count what is waiting. In the settings you can turn on desktop notifications and a sound.'
         )
       ],
       links: [[trans.__('Open the settings'), () => execute('settings')]]

@@ -9,7 +9,10 @@
 const NOTEBOOK = '.jp-Notebook';
 const EDIT_MODE = 'jp-mod-editMode';
 
-/** Keep what happens in an output from the notebook that shows it, if one does; React and the page above hear of it. */
+/**
+ * Keep what happens in an output from the notebook that shows it, if one does. The event ends at the output: React, which listens
+ * there, hears of it, and nothing above it does unless it listens in the capture phase.
+ */
 export function keepFromNotebook(output: HTMLElement): void {
   output.addEventListener('mousedown', event => {
     if (event.button === 0) {
