@@ -17,7 +17,7 @@ export function tellOfNoCard(
   Notification.info(
     status === 'pending'
       ? trans.__(
-          'This notebook was last saved before the request was made, so its card is not here. Answer it in the AgentBox panel.'
+          'This notebook was last saved before the request was made, so the card of the request is missing. Answer in the AgentBox panel.'
         )
       : trans.__(
           'This notebook has no card for the call. It is in the AgentBox history.'
