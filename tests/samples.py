@@ -91,6 +91,7 @@ calls = st.builds(
         thread_id=st.none() | texts,
         turn_id=st.none() | texts,
         isolation=st.sampled_from(Isolation),
+        has_own_settings=st.booleans(),
         person=st.none() | texts,
         askers=st.lists(
             st.builds(

@@ -43,7 +43,7 @@ from jupyter_agentbox.protocol.messages import (
 )
 from jupyter_agentbox.protocol.sizes import MAX_VALUES, VALUE_SIZE, count_values, weight_of
 
-from .isolation import level_reached
+from .isolation import has_own_settings, level_reached
 
 log = logging.getLogger(__name__)
 
@@ -160,6 +160,11 @@ class ZmqKernelChannel:
     def isolation(self) -> Isolation:
         """The level reached by whatever started the kernel."""
         return level_reached(self._manager)
+
+    @property
+    def has_own_settings(self) -> bool:
+        """Whether its user chose settings of the kernel's sandbox, according to what started it."""
+        return has_own_settings(self._manager)
 
     def send(self, comm_id: str, message: JsonObject) -> None:
         """Queue a message for the kernel's end of this comm."""

@@ -129,6 +129,7 @@ class GatewayKernelChannel:
     """
 
     isolation = Isolation.REMOTE
+    has_own_settings = False
     #: Its gateway drops what the kernel publishes too fast, and a connection breaks with what is under way.
     is_lossy = True
 

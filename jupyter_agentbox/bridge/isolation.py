@@ -21,6 +21,11 @@ def level_reached(manager: KernelManager) -> Isolation:
     return Isolation.NONE if is_here else Isolation.REMOTE
 
 
+def has_own_settings(manager: KernelManager) -> bool:
+    """Whether its user chose settings of a kernel's sandbox, according to what started it."""
+    return getattr(manager.provisioner, "has_own_settings", False) is True
+
+
 class IsolationLookup:
     """An `IsolationFinder` for the server's kernels.
 
@@ -47,3 +52,7 @@ class IsolationLookup:
             return level
         # A provisioner that supports levels has none while its kernel restarts: that is not a plain kernel.
         return None if level is Isolation.NONE else level
+
+    def has_own_settings(self, kernel_id: str) -> bool:
+        """Whether its user chose settings of a kernel's sandbox, where an administrator could have."""
+        return kernel_id in self._kernels and has_own_settings(self._kernels.get_kernel(kernel_id))

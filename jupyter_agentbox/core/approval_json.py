@@ -112,6 +112,7 @@ def call_to_json(call: ToolCall, *, is_listed: bool) -> JsonObject:
         "thread_id": call.origin.thread_id,
         "turn_id": call.origin.turn_id,
         "isolation": call.origin.isolation.value,
+        "has_own_settings": call.origin.has_own_settings,
         "person": call.origin.person,
         "asked_by": call.origin.asked_by,
         "askers": [{**asker.to_json()} for asker in call.origin.askers],

@@ -262,6 +262,7 @@ def request_fields(request: ApprovalRequest, arguments: ArgumentsKept, redaction
         "thread_id": origin.thread_id,
         "turn_id": origin.turn_id,
         "isolation": origin.isolation.value,
+        "has_own_settings": origin.has_own_settings,
         "person": origin.person,
         "asked_by": origin.asked_by,
         "askers": [{**asker.to_json()} for asker in origin.askers],

@@ -176,6 +176,8 @@ class Origin:
         The agent's thread and turn, for code that an agent runs and for the calls of that code.
     isolation : Isolation
         The kernel's level of isolation, as known to whoever started it.
+    has_own_settings : bool
+        Whether the kernel's sandbox has settings that its user chose, where an administrator could have.
     person : str or None
         Who made the call in the panel, without code, as identified by the server.
     askers : tuple of Asker
@@ -195,6 +197,7 @@ class Origin:
     thread_id: str | None = None
     turn_id: str | None = None
     isolation: Isolation = Isolation.NONE
+    has_own_settings: bool = False
     person: str | None = None
     askers: tuple[Asker, ...] = ()
     groups: frozenset[str] | None = None
@@ -249,8 +252,10 @@ class ToolCall:
         return self.known_digest
 
     def _compute_digest(self) -> str:
-        # Optional parts are appended for a sandbox, a turn and a person, so that digests of other calls did not change.
+        # Optional parts are appended for a sandbox, its own settings, a turn and a person, so that digests of other
+        # calls did not change.
         sandbox = [] if self.origin.isolation is Isolation.NONE else [self.origin.isolation.value]
+        own = [{"own_settings": True}] if self.origin.has_own_settings else []
         turn = [] if self.origin.turn_id is None else [{"turn": self.origin.turn_id}]
         person = [] if self.origin.person is None else [{"person": self.origin.person}]
         value = {
@@ -263,6 +268,7 @@ class ToolCall:
                 self.origin.cell_id,
                 self.origin.thread_id,
                 *sandbox,
+                *own,
                 *turn,
                 *person,
             ],

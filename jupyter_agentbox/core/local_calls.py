@@ -108,6 +108,7 @@ def read_question(question: Mapping[str, Any], asking: ToolCall) -> tuple[ToolCa
         reported=None if reported is None else replace(reported, runs=texts["runs"]),
         notebook_path=None if reported is None else reported.notebook_path,
         isolation=_isolation(reported),
+        has_own_settings=reported is not None and reported.has_own_settings,
     )
     call = ToolCall(
         server=at_hub(question["server"]),

@@ -447,6 +447,10 @@ class KernelChannel(Protocol):
         """The kernel's level of isolation."""
 
     @property
+    def has_own_settings(self) -> bool:
+        """Whether the kernel's sandbox has settings that its user chose, where an administrator could have."""
+
+    @property
     def is_lossy(self) -> bool:
         """Whether messages can be lost while both ends are alive."""
 
@@ -459,6 +463,9 @@ class IsolationFinder(Protocol):
 
     def level_of(self, kernel_id: str) -> Isolation | None:
         """Return a kernel's level; ``None`` if there is no such kernel, or its level is unknown."""
+
+    def has_own_settings(self, kernel_id: str) -> bool:
+        """Whether a kernel's sandbox has settings that its user chose, where an administrator could have."""
 
 
 class NotebookFinder(Protocol):

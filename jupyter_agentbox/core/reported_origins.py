@@ -26,6 +26,8 @@ class ReportedOrigin:
         As in `Origin`.
     isolation : str
         The kernel's isolation level; empty if not reported.
+    has_own_settings : bool
+        As in `Origin`.
     runs : str
         For a call of a user's own tool, the command or address of its server, without secrets.
     """
@@ -35,9 +37,10 @@ class ReportedOrigin:
     notebook_path: str | None = None
     cell_id: str | None = None
     isolation: str = ""
+    has_own_settings: bool = False
     runs: str = ""
 
-    def to_json(self) -> dict[str, str | None]:
+    def to_json(self) -> dict[str, str | bool | None]:
         """Return the origin as JSON, for MCP, the store and the REST API."""
         return {
             "request_id": self.request_id,
@@ -45,6 +48,7 @@ class ReportedOrigin:
             "notebook_path": self.notebook_path,
             "cell_id": self.cell_id,
             "isolation": self.isolation or None,
+            **({"has_own_settings": True} if self.has_own_settings else {}),
             **({"runs": self.runs} if self.runs else {}),
         }
 
@@ -52,7 +56,7 @@ class ReportedOrigin:
 def origin_from_json(value: object) -> ReportedOrigin | None:
     """Return the origin in an untrusted value; ``None`` if it is not one. Long texts are cut."""
     request_id = _text(value, "request_id")
-    if request_id is None:
+    if request_id is None or not isinstance(value, Mapping):
         return None
     return ReportedOrigin(
         request_id=request_id,
@@ -60,6 +64,7 @@ def origin_from_json(value: object) -> ReportedOrigin | None:
         notebook_path=_text(value, "notebook_path"),
         cell_id=_text(value, "cell_id"),
         isolation=_text(value, "isolation") or "",
+        has_own_settings=value.get("has_own_settings") is True,
         runs=_text(value, "runs") or "",
     )
 

@@ -52,6 +52,8 @@ class _Channel:
 
     kernel: CommKernel
 
+    has_own_settings = False  # whoever starts the kernel makes its settings
+
     @property
     def isolation(self) -> Isolation:
         return self.kernel.isolation

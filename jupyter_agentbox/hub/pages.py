@@ -100,7 +100,8 @@ def _place_of(request: ApprovalRequest) -> str:
     origin, asker = request.call.origin, asker_of(request)
     where = f"the notebook {origin.notebook_path}" if origin.notebook_path else "no notebook"
     sandbox = "not sandboxed" if origin.isolation is Isolation.NONE else f"sandboxed with {origin.isolation.value}"
-    return f"on the server of {asker}, which says that the call comes from {where}, {sandbox}"
+    settings = ", with its user's own settings" if origin.has_own_settings else ""
+    return f"on the server of {asker}, which says that the call comes from {where}, {sandbox}{settings}"
 
 
 def _command_or_address_of(request: ApprovalRequest) -> str:

@@ -325,6 +325,7 @@ class Session:
             notebook_path=origin.notebook_path,
             cell_id=origin.cell_id,
             isolation=origin.isolation.value,
+            has_own_settings=origin.has_own_settings,
         )
         return {ORIGIN_KEY: reported.to_json()}
 

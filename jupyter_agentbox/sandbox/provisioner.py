@@ -127,6 +127,7 @@ class SandboxProvisioner(LocalProvisioner):
     _run: RunDirectory | None = None
     _kernel_directories: tuple[Path, ...] = ()
     _found: Mapping[str, Any] = {}  # replaced, never changed
+    _has_own_settings = False
 
     @property
     def kernel_directories(self) -> tuple[Path, ...]:
@@ -137,6 +138,11 @@ class SandboxProvisioner(LocalProvisioner):
     def isolation(self) -> Isolation:
         """The level that the running kernel has."""
         return self._backend.level if self._backend is not None else Isolation.NONE
+
+    @property
+    def has_own_settings(self) -> bool:
+        """Whether the running kernel has settings that its user chose, where an administrator could have."""
+        return self._backend is not None and self._has_own_settings
 
     @property
     def ended_by(self) -> KernelExit | None:
@@ -276,7 +282,19 @@ class SandboxProvisioner(LocalProvisioner):
     def _settings(self) -> SandboxSettings:
         names = set(self.trait_names(config=True)) - {"sandbox_config"}
         settings = SandboxSettings.from_mapping({name: getattr(self, name) for name in names})
-        return settings if self._is_of_site() else settings.within(self._ceiling())
+        ceiling = self._ceiling()
+        if not self._is_of_site():
+            settings = settings.within(ceiling)
+        self._has_own_settings = self._differ(settings, ceiling)
+        return settings
+
+    def _differ(self, settings: SandboxSettings, ceiling: Mapping[str, Any]) -> bool:
+        """Whether the user chose any of these settings, where an administrator could have: a Hub's, or the server's."""
+        if not ceiling and not os.environ.get("JUPYTERHUB_USER"):
+            return False
+        if self.sandbox_config and not is_site(Path(self.sandbox_config).expanduser().absolute()):
+            return True
+        return not self._is_of_site() and settings != SandboxSettings.from_mapping(ceiling).within(ceiling)
 
     def _is_of_site(self) -> bool:
         """Whether the user cannot change the kernelspec."""

@@ -152,6 +152,7 @@ def new_row(
                     "thread_id": origin.thread_id,
                     "turn_id": origin.turn_id,
                     "isolation": origin.isolation.value,
+                    **({"has_own_settings": True} if origin.has_own_settings else {}),
                     **({} if origin.person is None else {"person": origin.person}),
                     **({"askers": [asker.to_json() for asker in origin.askers]} if origin.askers else {}),
                     **({} if origin.groups is None else {"groups": sorted(origin.groups)}),
@@ -224,6 +225,7 @@ def request_from_row(*, request: bytes, progress: bytes, status: str, tool: Tool
                     thread_id=asked["thread_id"],
                     turn_id=asked.get("turn_id"),  # rows of before have none
                     isolation=Isolation(asked.get("isolation", Isolation.NONE)),  # rows of before have none
+                    has_own_settings=asked.get("has_own_settings", False),
                     person=asked.get("person"),
                     askers=tuple(map(asker_from_json, asked.get("askers", ()))),
                     groups=None if asked.get("groups") is None else frozenset(asked["groups"]),

@@ -402,6 +402,7 @@ class FakeKernelChannel:
     """A `KernelChannel` that records what was sent."""
 
     isolation = Isolation.NONE
+    has_own_settings = False
     is_lossy = False
 
     def __init__(self) -> None:

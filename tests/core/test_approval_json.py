@@ -33,6 +33,7 @@ def test_a_new_request_as_json_has_every_field_and_no_decision() -> None:
             "thread_id": None,
             "turn_id": None,
             "isolation": "none",
+            "has_own_settings": False,
             "person": None,
             "asked_by": None,
             "askers": [],

@@ -155,6 +155,7 @@ def test_the_order_of_arguments_does_not_change_the_digest() -> None:
                 kernel_id="k1", notebook_path="work/orders.ipynb", cell_id="c1", isolation=Isolation.BUBBLEWRAP
             )
         ),
+        a_call(origin=Origin(kernel_id="k1", notebook_path="work/orders.ipynb", cell_id="c1", has_own_settings=True)),
     ],
 )
 def test_another_call_has_another_digest(other: ToolCall) -> None:

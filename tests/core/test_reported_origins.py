@@ -12,7 +12,12 @@ from jupyter_agentbox.core.policy import Effect, Rule
 from jupyter_agentbox.core.reported_origins import ORIGIN_KEY, ReportedOrigin, origin_from_json, origin_in
 
 WHOLE = ReportedOrigin(
-    request_id="r1", kernel_id="k1", notebook_path="work/a.ipynb", cell_id="c1", isolation="bubblewrap"
+    request_id="r1",
+    kernel_id="k1",
+    notebook_path="work/a.ipynb",
+    cell_id="c1",
+    isolation="bubblewrap",
+    has_own_settings=True,
 )
 
 
@@ -28,7 +33,14 @@ def test_what_names_no_request_is_none(value: Any) -> None:
 
 
 def test_of_what_strangers_send_only_texts_are_taken_and_cut() -> None:
-    sent = {"request_id": "r" * 2000, "kernel_id": 7, "notebook_path": ["a"], "cell_id": "", "isolation": {}}
+    sent = {
+        "request_id": "r" * 2000,
+        "kernel_id": 7,
+        "notebook_path": ["a"],
+        "cell_id": "",
+        "isolation": {},
+        "has_own_settings": 1,
+    }
     assert origin_from_json(sent) == ReportedOrigin(request_id="r" * 1000)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import html
 import json
 import sys
 from collections.abc import AsyncIterator, Mapping
@@ -232,6 +233,17 @@ async def test_rules_for_notebooks_and_isolation_apply_as_reported(tmp_path: Pat
             waiting = await ada.waiting.get()  # the user is asked, and nobody else
         alone.cancel()
         assert waiting.evaluation.rule is None
+
+
+async def test_an_approver_reads_that_the_sandbox_has_settings_of_its_user(tmp_path: Path) -> None:
+    boxed = Origin(kernel_id="k", isolation=Isolation.BUBBLEWRAP, has_own_settings=True)
+    async with asking_service(tmp_path, QUERY) as service, users_box(tmp_path, service) as ada:
+        call = ada.start(replace(CALL, origin=boxed))
+        request = await asked(service)
+        page = (await service.get(f"requests/{request['id']}", session="bob")).body.decode()
+        await service.decide(request, "bob")
+        assert (await call).request.call.origin.has_own_settings
+    assert "sandboxed with bubblewrap, with its user's own settings" in html.unescape(page)
 
 
 async def test_what_was_approved_does_not_run_on_a_server_that_was_exchanged_meanwhile(tmp_path: Path) -> None:

@@ -19,7 +19,9 @@ from .service import TIMEOUT, Service, a_policy, running_service
 from .test_service import call
 
 ALLOW = {"effect": "allow", "server": "warehouse", "tool": "*"}
-FROM = Origin(kernel_id="k1", notebook_path="work/a.ipynb", cell_id="c1", isolation=Isolation.BUBBLEWRAP)
+FROM = Origin(
+    kernel_id="k1", notebook_path="work/a.ipynb", cell_id="c1", isolation=Isolation.BUBBLEWRAP, has_own_settings=True
+)
 
 
 async def run(service: Service, directory: Path, hub_service: str) -> str:
@@ -56,6 +58,7 @@ async def test_both_records_of_a_central_call_can_be_joined(tmp_path: Path) -> N
         "notebook_path": "work/a.ipynb",
         "cell_id": "c1",
         "isolation": "bubblewrap",
+        "has_own_settings": True,
     }
     (row,) = csv.DictReader(table.body.decode().splitlines())
     assert json.loads(row["reported"]) == record["reported"]

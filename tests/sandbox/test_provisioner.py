@@ -78,6 +78,42 @@ async def test_kernel_says_which_isolation_it_has(kernel: Sandboxed, level: Isol
     assert kernel.manager.provisioner.isolation is level  # type: ignore[union-attr]
 
 
+@pytest.mark.parametrize(
+    ("user", "server", "spec", "directory", "is_own"),
+    [
+        ("", {}, {"memory_limit": 2_000_000_000}, "", False),  # nobody but the user could have chosen anything
+        ("ada", {}, {"memory_limit": 2_000_000_000}, "", True),
+        ("", {"process_limit": 500}, {"memory_limit": 2_000_000_000}, "", True),
+        ("ada", {"memory_limit": 2_000_000_000}, {"memory_limit": 3_000_000_000}, "", False),  # the ceiling counts
+        ("ada", {}, {"memory_limit": 2_000_000_000}, "/usr/share", False),  # the site's kernelspec
+        ("ada", {}, {"sandbox_config": "{home}/own.json"}, "/usr/share", True),  # names a file of the user's
+    ],
+)
+async def test_a_kernel_says_whether_its_user_chose_its_settings(
+    user: str,
+    server: dict[str, Any],
+    spec: dict[str, Any],
+    directory: str,
+    is_own: bool,
+    *,
+    level: Isolation,
+    places: Path,
+    work: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("JUPYTERHUB_USER", user)
+    (places / "home" / "own.json").write_text("{}")
+    manager = manager_of(level, places, **json.loads(json.dumps(spec).replace("{home}", str(places / "home"))))
+    manager._kernel_spec.resource_dir = directory  # type: ignore[union-attr]
+    if user or server:
+        manager.config = Config({"SandboxProvisioner": {"levels": [level.value], **server}})
+    await manager.start_kernel(cwd=str(work))
+    try:
+        assert manager.provisioner.has_own_settings is is_own  # type: ignore[union-attr]
+    finally:
+        await manager.shutdown_kernel(now=True)
+
+
 async def test_what_a_kernel_writes_in_its_work_directory_stays(start: Start, work: Path) -> None:
     async with start() as kernel:
         assert await kernel.run("import os; open('made', 'w').write('here'); print(os.getcwd())") == str(work)

@@ -26,6 +26,8 @@ class TurnCell:
         The kernel's notebook or console.
     isolation : Isolation
         The kernel's level of isolation.
+    has_own_settings : bool
+        Whether the kernel's sandbox has settings that its user chose.
     askers : tuple of Asker
         Who has run code in that kernel.
     send : callable
@@ -37,6 +39,7 @@ class TurnCell:
     cell_id: str | None
     notebook_path: str | None
     isolation: Isolation
+    has_own_settings: bool = False
     askers: tuple[Asker, ...] = ()
     send: Callable[[messages.FromServer], None]
 

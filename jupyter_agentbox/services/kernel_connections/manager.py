@@ -399,6 +399,7 @@ class KernelConnectionManager:
             thread_id=turn.thread_id if turn is not None else None,
             turn_id=turn.turn_id if turn is not None else None,
             isolation=connection.channel.isolation,
+            has_own_settings=connection.channel.has_own_settings,
             askers=self._askers_of(kernel_id),
         )
         call = ToolCall(server=message.server, tool=message.tool, arguments=message.arguments, origin=origin)
@@ -433,6 +434,7 @@ class KernelConnectionManager:
             cell_id=cell_id,
             notebook_path=await self._notebooks.path_of(kernel_id),
             isolation=connection.channel.isolation,
+            has_own_settings=connection.channel.has_own_settings,
             askers=self._askers_of(kernel_id),
             send=partial(self._send, connection, comm_id),
         )

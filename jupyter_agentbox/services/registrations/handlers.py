@@ -42,7 +42,8 @@ class RegistrationsHandler(AgentBoxHandler):
         level = self.services.isolation.level_of(kernel_id) if isinstance(kernel_id, str) else None
         if level is None:
             raise InvalidDecisionError("`kernel_id` is not a kernel of this server, or its isolation level is unknown")
-        return Origin(kernel_id=str(kernel_id), isolation=level, askers=askers)
+        own = self.services.isolation.has_own_settings(str(kernel_id))
+        return Origin(kernel_id=str(kernel_id), isolation=level, has_own_settings=own, askers=askers)
 
 
 class RegistrationHandler(AgentBoxHandler):

@@ -227,6 +227,7 @@ class CellKernel:
             thread_id=turn.thread_id,
             turn_id=turn.turn_id,
             isolation=cell.isolation,
+            has_own_settings=cell.has_own_settings,
             askers=cell.askers,
         )
         return ToolCall(server=NOTEBOOK_SERVER, tool=RUN_CODE_TOOL, arguments={"code": code}, origin=origin)

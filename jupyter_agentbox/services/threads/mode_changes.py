@@ -82,6 +82,7 @@ class ModeChanges:
             notebook_path=cell.notebook_path,
             cell_id=cell.cell_id,
             isolation=cell.isolation,
+            has_own_settings=cell.has_own_settings,
             askers=cell.askers,
         )
         arguments = {"thread": one_line(thread, 200), "approval_mode": wanted.value}

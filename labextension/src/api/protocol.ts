@@ -51,6 +51,8 @@ export interface IToolCall {
   askers?: IAsker[];
   /** The kernel's level of isolation, as determined by the server, not by the kernel. */
   isolation?: string;
+  /** Whether its sandbox has settings that its user chose, where an administrator could have. */
+  has_own_settings?: boolean;
   /** Characters in the names that are not what they look like. */
   look_alikes?: ILookAlike[];
 }

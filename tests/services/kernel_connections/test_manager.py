@@ -99,11 +99,13 @@ async def test_call_waits_for_a_person_then_runs_and_replies(kernel: Kernel) -> 
 
 async def test_the_server_says_how_far_the_kernel_is_isolated(kernel: Kernel) -> None:
     kernel.channel.isolation = Isolation.LANDLOCK
+    kernel.channel.has_own_settings = True
     kernel.say(CALL)
     waiting = await kernel.answer("waiting")
     request = await kernel.services.approvals.get(str(waiting["request_id"]))
 
     assert request.call.origin.isolation is Isolation.LANDLOCK
+    assert request.call.origin.has_own_settings
 
 
 async def test_a_repeated_call_is_one_call(kernel: Kernel) -> None:

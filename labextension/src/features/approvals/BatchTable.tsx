@@ -234,7 +234,7 @@ function Head(props: IHeadProps): JSX.Element {
       <div className="jp-AgentBox-origin">
         <span>{trans.__('From %1', origins.describe(approval))}</span>
         <span className="jp-AgentBox-isolation">
-          {describeIsolation(call.isolation, trans)}
+          {describeIsolation(call, trans)}
         </span>
         {origins.hasPlace(approval) ? (
           <LinkButton

@@ -48,6 +48,7 @@ const toolKey = once(({ call, tool }) =>
     call.server,
     call.tool,
     call.isolation ?? null,
+    call.has_own_settings ?? false,
     tool.description,
     stringify(tool.annotations)
   ])

@@ -241,7 +241,7 @@ function Origin(props: ICardProps): JSX.Element | null {
       </span>
       {isByCode ? (
         <span className="jp-AgentBox-isolation">
-          {describeIsolation(approval.call.isolation, trans)}
+          {describeIsolation(approval.call, trans)}
         </span>
       ) : null}
       {onReveal && !isWithoutCell ? (

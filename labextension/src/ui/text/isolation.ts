@@ -4,8 +4,24 @@
 import { PageConfig } from '@jupyterlab/coreutils';
 import type { TranslationBundle } from '@jupyterlab/translation';
 
-/** The level in words; a level that this page does not know is named as it is. */
+import type { IToolCall } from '../../api/protocol';
+
+/**
+ * The level in words, and whether the user chose settings of the sandbox where
+ * an administrator could have. A level that this page does not know is named as
+ * it is.
+ */
 export function describeIsolation(
+  call: Pick<IToolCall, 'isolation' | 'has_own_settings'>,
+  trans: TranslationBundle
+): string {
+  const level = describeLevel(call.isolation, trans);
+  return call.has_own_settings === true
+    ? trans.__("%1, with its user's own settings", level)
+    : level;
+}
+
+function describeLevel(
   level: string | undefined,
   trans: TranslationBundle
 ): string {

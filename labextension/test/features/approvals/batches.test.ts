@@ -45,6 +45,16 @@ test('tools that say other things of themselves are never in one table', () => {
   expect(itemsOf([harmless, destructive], no, no)).toHaveLength(2);
 });
 
+test('calls from sandboxes with settings of different people are never in one table', () => {
+  const sites = call('a', '{}');
+  const users = {
+    ...sites,
+    id: 'b',
+    call: { ...sites.call, has_own_settings: true }
+  };
+  expect(itemsOf([sites, users], no, no)).toHaveLength(2);
+});
+
 test('a table stays one while a row is in it, and a card with an open form stays alone', () => {
   const all = [call('a', '{}'), call('b', '{}'), call('c', '{}')];
   const [one] = itemsOf(all.slice(0, 1), () => true, no);

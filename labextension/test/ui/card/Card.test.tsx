@@ -41,6 +41,14 @@ test('a pending request has three buttons with these names, two with an arrow be
   expect(names).toEqual(['Allow once', '▾', 'Edit', 'Reject', '▾']);
 });
 
+test('where the call came from says whose settings the sandbox has', () => {
+  const item = approval();
+  item.call.isolation = 'landlock';
+  item.call.has_own_settings = true;
+  const place = show(item).querySelector('.jp-AgentBox-isolation');
+  expect(place?.textContent).toContain("with its user's own settings");
+});
+
 test('its buttons show their letters, also where the label begins with another one', () => {
   const letters = (): (string | undefined)[][] =>
     [...document.querySelectorAll('[aria-keyshortcuts]')].map(button => [
