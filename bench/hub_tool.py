@@ -17,10 +17,10 @@ SECONDS = float(os.environ.get("SECONDS", "0"))
 writing = Lock()
 
 
-def answer(message: dict[str, Any], result: dict[str, Any]) -> None:
+def answer(message: dict[str, Any], result: dict[str, Any], *, kind: str = "result") -> None:
     """Write an answer."""
     with writing:
-        sys.stdout.write(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}) + "\n")
+        sys.stdout.write(json.dumps({"jsonrpc": "2.0", "id": message["id"], kind: result}) + "\n")
         sys.stdout.flush()
 
 
@@ -47,3 +47,5 @@ for line in sys.stdin:
             Thread(target=call, args=(message,)).start()
         case "tools/call":
             call(message)
+        case other if "id" in message:  # without an answer, a client that asks for `server/discover` waits for seconds
+            answer(message, {"code": -32601, "message": f"there is no method `{other}`"}, kind="error")
