@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 from jupyter_core.paths import jupyter_config_path, jupyter_path
 
 from jupyter_agentbox import __version__, hub_doctor
-from jupyter_agentbox.audit_sinks.sinks import sink_of, with_names
+from jupyter_agentbox.audit_sinks.sinks import is_of_package, sink_of, with_names
 from jupyter_agentbox.composition import rule_files
 from jupyter_agentbox.core.isolation import LADDER, Isolation
 from jupyter_agentbox.core.rule_book import RuleBook
@@ -242,6 +242,8 @@ def sink(address: str, token_file: str, *, names: Mapping[str, str]) -> Check:
     name = f"audit sink {parts.scheme}://{parts.hostname or parts.path}"
     try:
         sink_of(address, names=names, token_file=token_file)
+        if is_of_package(address):
+            return Check(name=name, state="ok", text="an installed package has it; it was not tried")
         if token_file and parts.scheme.endswith(("http", "https")):
             Path(token_file).read_bytes()
         scheme = parts.scheme.removeprefix("otlp+").removeprefix("agentbox+")
@@ -249,8 +251,8 @@ def sink(address: str, token_file: str, *, names: Mapping[str, str]) -> Check:
     except OSError as error:
         advice = "until it can be reached, records wait here or no call runs, depending on `audit_when_down`"
         return Check(name=name, state="problem", text=f"cannot be reached: {error.strerror or error}", advice=advice)
-    except ValueError:
-        return Check(name=name, state="problem", text="this is not the address of an audit sink", advice="correct it")
+    except ValueError as error:
+        return Check(name=name, state="problem", text=str(error), advice="correct it")
     return Check(name=name, state="ok", text="reached")
 
 

@@ -10,6 +10,7 @@ from jupyter_agentbox.core.ports import AuditSink
 
 from .files import FileSink, StandardOutputSink
 from .http import HttpSink, HubServiceSink, OtlpSink
+from .installed import installed_schemes, installed_sink
 from .syslog import SyslogSink
 
 #: The kinds of addresses, for error messages.
@@ -17,6 +18,8 @@ _KINDS: Final = (
     "stdout:, file:///PATH, syslog:///dev/log, syslog://HOST, syslog+tcp://HOST, syslog+tls://HOST, https://…,"
     " http://…, otlp+https://…/v1/logs, otlp+http://…/v1/logs"
 )
+#: The schemes that no installed package gets, also in addresses that cannot be used.
+_OWN_SCHEMES: Final = ("stdout", "file", "syslog", "http", "https", "otlp", "agentbox")
 #: Only users' servers have this kind.
 _HUB_KIND: Final = "agentbox+https://HUB/services/agentbox/"
 
@@ -50,10 +53,10 @@ def sink_of(
     Raises
     ------
     ValueError
-        If the address is invalid.
+        If the address is invalid, or the installed package that has its scheme is broken.
     """
     address = with_names(address, names)
-    kinds = _KINDS if is_hub_service else f"{_KINDS}, {_HUB_KIND}"
+    kinds = _kinds(is_hub_service=is_hub_service)
     parts, given_port = _parts_of(address, kinds)
     scheme, _, inner = parts.scheme.partition("+")
     rest = address.partition("+")[2]
@@ -75,7 +78,22 @@ def sink_of(
             return HubServiceSink(rest, token=hub_token)
         case "otlp", ("http" | "https") if parts.hostname:
             return OtlpSink(rest, token_file=token_file, service=service)
+    if scheme not in _OWN_SCHEMES:
+        sink = installed_sink(address, parts, token_file=token_file, service=service)
+        if sink is not None:
+            return sink
     raise ValueError(f"{_named(parts)} is not the address of an audit sink. Supported are {kinds}")
+
+
+def is_of_package(address: str) -> bool:
+    """Whether an address has a scheme that is left to installed packages."""
+    return urlsplit(address).scheme.partition("+")[0] not in _OWN_SCHEMES
+
+
+def _kinds(*, is_hub_service: bool) -> str:
+    """Return the kinds of addresses that are known here, in words."""
+    others = [f"{scheme}:…" for scheme in installed_schemes()]
+    return ", ".join([_KINDS, *([] if is_hub_service else [_HUB_KIND]), *others])
 
 
 def _parts_of(address: str, kinds: str) -> tuple[SplitResult, int | None]:

@@ -13,6 +13,7 @@ from jupyter_agentbox import (
     MockCodeGenerator,
     create_code_generator,
 )
+from tests.distributions import install
 
 MODULE = """
 class Fixed:
@@ -33,13 +34,6 @@ nothing = made_generators:Nothing
 absent = made_generators:Absent
 mock = made_generators:Fixed
 """
-
-
-def install(place: Path, name: str, points: str) -> None:
-    metadata = place / f"{name}-1.0.dist-info"
-    metadata.mkdir(parents=True)
-    (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
-    (metadata / "entry_points.txt").write_text(points)
 
 
 @pytest.fixture(autouse=True)

@@ -21,6 +21,7 @@ from jupyter_agentbox.hub.composition import Settings, build
 from jupyter_agentbox.hub.policy_file import PolicyFile
 from jupyter_agentbox.storage.retention import RetentionLimits
 from tests.collectors import Collector, collecting
+from tests.queue_sink import install_queue_sink
 from tests.syslog_receivers import SyslogReceiver, receiving_datagrams, tcp_place
 
 from .service import TIMEOUT, Service, a_policy, ask, running_service
@@ -444,3 +445,22 @@ def test_files_that_are_missing_are_noted(tmp_path: Path) -> None:
     token.unlink()
     (note,) = notes_of_sinks(audit("stdout:", token_file=str(token)))
     assert note.endswith("cannot be read: No such file or directory")
+
+
+async def test_the_sink_of_an_installed_package_gets_the_whole_record_also_what_was_made_while_it_was_down(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install_queue_sink(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    directory = tmp_path / "queue"
+    address = f"queue://{directory}/records"
+    async with asyncio.timeout(TIMEOUT):
+        async with running_service(tmp_path, a_policy(ALLOW), audit=audit(address)) as service:
+            await call_once(service)
+            while (await service.json("health/ready"))["audit_sinks_down"] != [1]:
+                pass
+            directory.mkdir()
+            await call_once(service)
+    lines = (directory / "records").read_text().splitlines()
+    assert [json.loads(line)["event"] for line in lines] == ["started", *2 * ["decided", "ended"], "stopped"]
+    assert own_chain(lines).is_ended

@@ -28,6 +28,7 @@ from jupyter_agentbox.services.audit.trail import AuditTrail
 from jupyter_agentbox.storage.approvals import sqlite_url
 from jupyter_agentbox.testing import FakeAnnouncer, FakeTools, MemoryApprovalStore
 from tests.collectors import Collector, collecting
+from tests.queue_sink import install_queue_sink
 from tests.samples import NOON, a_decision, a_request
 
 ADA = Reviewer(name="ada", via=Via.BROWSER)
@@ -52,6 +53,7 @@ class Server:
     """A box with its tools, whose records go to a collector."""
 
     def __init__(self, directory: Path, collector: Collector, **audit: Any) -> None:
+        audit = {"sinks": (collector.url,), "pause": 0.01, **audit}
         self.announcer = FakeAnnouncer()
         self.tools = FakeTools(
             {f"shop.{name}": tool for name, tool in (("find", find), ("fail", fail), ("drop", find))}
@@ -60,7 +62,7 @@ class Server:
         settings = Settings(
             mcp_config_path=(),
             database_url=sqlite_url(str(directory / "approvals.sqlite")),
-            audit=AuditSettings(sinks=(collector.url,), spool=str(directory / "spool"), **{"pause": 0.01, **audit}),
+            audit=AuditSettings(spool=str(directory / "spool"), **audit),
         )
         self.box: AgentBox = build(settings, announcer=self.announcer, own_tools={"shop": self.tools}, policy=POLICY)
         trail = self.box.trail.current()
@@ -343,3 +345,21 @@ async def test_lasting_answers_that_end_are_recorded(tmp_path: Path, collector: 
     (ended,) = [record for record in collector.records if record["event"] == "grant_ended"]
     decided = next(record for record in collector.records if record["event"] == "decided")
     assert ended["grants"] == [grant.id] == [decided["decision"]["grant"]]
+
+
+async def test_the_sink_of_an_installed_package_gets_the_whole_record_also_what_was_made_while_it_was_down(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install_queue_sink(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    directory = tmp_path / "queue"
+    async with running(tmp_path, Collector(), sinks=(f"queue://{directory}/{{user}}",)) as server:
+        await server.call("find")
+        directory.mkdir()
+        await server.call("find")
+    (path,) = directory.iterdir()
+    assert path.name != "{user}"
+    lines = path.read_text().splitlines()
+    assert [json.loads(line)["event"] for line in lines] == ["started", *2 * ["decided", "ended"], "stopped"]
+    (chain,), strange = check_trail(lines)
+    assert (chain.is_whole, chain.is_ended, strange) == (True, True, 0)
