@@ -186,7 +186,9 @@ class Database:
         except (IntegrityError, sqlite3.IntegrityError) as error:
             raise self._storage_error(error) from error
         except (SQLAlchemyError, sqlite3.Error, OSError, ImportError) as error:
-            if self.path is not None or (isinstance(error, DBAPIError) and error.connection_invalidated):
+            is_broken = isinstance(error, DBAPIError) and error.connection_invalidated
+            # SQLite opens nothing on a full disk, but goes on reading through a connection that it has.
+            if is_broken or (self.path is not None and not _is_full(error)):
                 self.close()  # whatever its state, the next transaction opens a new one
             raise self._storage_error(error) from error
 
@@ -466,3 +468,9 @@ def _make_private(path: Path) -> None:
         os.close(os.open(os.path.realpath(path), os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
     if path.stat().st_mode & 0o077:
         path.chmod(0o600)
+
+
+def _is_full(error: BaseException) -> bool:
+    """Whether SQLite has undone a transaction because the disk or the quota is full."""
+    cause = error.orig if isinstance(error, DBAPIError) else error
+    return isinstance(cause, sqlite3.Error) and getattr(cause, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_FULL

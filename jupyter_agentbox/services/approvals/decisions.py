@@ -91,7 +91,7 @@ class DecisionManager:
         LockedError
             The site's administrator has disabled grants or editing.
         StorageError
-            The decision could not be stored, and has no effect.
+            The decision could not be stored, and has no effect. A rejection in a user's server takes effect anyway.
         """
         reviewer.check(self.decide_with)
         self._check_features(verdict)
@@ -107,7 +107,9 @@ class DecisionManager:
         decided = self._requests.as_running(decided, at=self._clock.now())
         grant = await self._grants.give(decided, verdict.grant, trust_key=self._requests.trust_key(request_id))
         if grant is None or decided.decision is None:
-            await self._requests.write(request, decided)
+            is_rejected = decided.status is Status.REJECTED
+            write = self._approvals.reject if is_rejected else self._requests.write
+            await write(request, decided)
             return decided
         decided = replace(decided, decision=replace(decided.decision, grant=grant.use))
         await self._requests.write(request, decided, grant=grant)

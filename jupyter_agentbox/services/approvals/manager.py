@@ -16,12 +16,13 @@ from jupyter_agentbox.core.policy import Effect, Evaluation
 from jupyter_agentbox.core.ports import Announcer, ApprovalPage, ApprovalQuery, ApprovalStore, Clock, Ids
 from jupyter_agentbox.core.tools import ToolDescription
 from jupyter_agentbox.core.waiting_times import WaitingTimes
-from jupyter_agentbox.exceptions import InvalidTransitionError, StorageError, UnknownApprovalError
+from jupyter_agentbox.exceptions import AuditError, InvalidTransitionError, StorageError, UnknownApprovalError
 from jupyter_agentbox.services.grants.manager import GrantManager, GrantSpentError
 from jupyter_agentbox.services.policies.manager import PolicyManager
 
 from .abandoned_requests import AbandonedRequests
 from .open_requests import OpenRequests, no_longer_here
+from .unstored_rejections import UnstoredRejections
 from .verdicts import Answered
 
 log = logging.getLogger(__name__)
@@ -56,6 +57,8 @@ class ApprovalManager:
     ----------
     requests : OpenRequests
         The pending and running requests.
+    unstored : UnstoredRejections
+        Rejections that the store has not taken yet.
     abandoned : AbandonedRequests
         Scans for requests of servers that are gone.
     """
@@ -87,6 +90,7 @@ class ApprovalManager:
             most_pending=most_pending,
             approvals_start_calls=keeps is None,
         )
+        self.unstored = UnstoredRejections(self.requests, clock=clock)
         self.abandoned = AbandonedRequests(
             store=store, requests=self.requests, clock=clock, keeps=keeps or (lambda _: False)
         )
@@ -226,7 +230,8 @@ class ApprovalManager:
         ------
         UnknownApprovalError, StorageError
         """
-        request = self.requests.get(request_id)
+        await self.unstored.store()
+        request = self.requests.get(request_id) or self.unstored.get(request_id)
         if request is not None:
             return request
         await self.abandoned.recover()
@@ -242,8 +247,9 @@ class ApprovalManager:
         StorageError
         """
         await self.recorded()
+        await self.unstored.store()
         await self.abandoned.recover()
-        page = await self._store.list(query)
+        page = self.unstored.shown_in(await self._store.list(query), query)
         return replace(page, approvals=tuple(self._as_asked(request) for request in page.approvals))
 
     def _as_asked(self, request: ApprovalRequest) -> ApprovalRequest:
@@ -280,6 +286,7 @@ class ApprovalManager:
 
     async def orphan(self, kernel_id: str | None = None) -> None:
         """Orphan the pending requests of a kernel that is gone, or of all kernels."""
+        await self.unstored.store()
         lost = self.requests.pending() if kernel_id is None else self.requests.pending_of(kernel_id)
         await asyncio.gather(*(self.orphan_request(request.id) for request in lost))
 
@@ -302,6 +309,28 @@ class ApprovalManager:
         self.requests.forget(request_id)
         if request is not None and request.outcome is None:
             self.abandoned.add(request)
+
+    async def reject(self, request: ApprovalRequest, rejected: ApprovalRequest) -> None:
+        """Store a rejection; if that is impossible, it takes effect nevertheless, and is stored later.
+
+        Not in the Hub service, where another process may have the request next, and let it be approved.
+
+        Raises
+        ------
+        InvalidTransitionError
+            If the request is not in the state `request`: another change came first.
+        AuditError
+            If the site wants each decision to be recorded elsewhere first, and it was not.
+        UnknownApprovalError, StorageError
+        """
+        try:
+            await self.requests.write(request, rejected)
+        except AuditError:
+            raise
+        except StorageError:
+            if not self.requests.approvals_start_calls or self.requests.get(request.id) is not request:
+                raise
+            self.unstored.add(request, rejected)
 
     async def record(
         self, request_id: str, state: OutcomeState, error: str = "", review: HubReview | None = None

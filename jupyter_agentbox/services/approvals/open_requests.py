@@ -229,6 +229,19 @@ class OpenRequests:
         self._remember(request)
         self._announcer.approval_changed(request)
 
+    def settle(self, request: ApprovalRequest) -> None:
+        """Tell the caller of a request that it has ended, although the store could not be told yet."""
+        self._remember(request)
+
+    async def stored(self, request_id: str) -> ApprovalRequest:
+        """Return what the store has of a request.
+
+        Raises
+        ------
+        UnknownApprovalError, StorageError
+        """
+        return await self._store.get(request_id)
+
     async def changed_meanwhile(self, believed: ApprovalRequest) -> InvalidTransitionError:
         """Refresh a request whose cached state is outdated, and return the error for the late change.
 
