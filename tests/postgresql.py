@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from .certificates import Certificate
+
 
 def programs() -> Path | None:
     found = shutil.which("pg_ctl")
@@ -26,6 +28,10 @@ class PostgreSQL:
     ----------
     connections : int
         How many it lets in.
+    tls : Certificate or None
+        With which it also listens on a port of 127.0.0.1, and lets nobody in there without TLS.
+    port : int
+        That port.
 
     Raises
     ------
@@ -33,8 +39,9 @@ class PostgreSQL:
         Its programs are not installed.
     """
 
-    def __init__(self, connections: int = 100) -> None:
+    def __init__(self, connections: int = 100, *, tls: Certificate | None = None, port: int = 0) -> None:
         self._connections = connections
+        self._listening, self._port = "-h ''", ""
         found = programs()
         if found is None:
             raise FileNotFoundError("PostgreSQL's server is not installed")
@@ -46,6 +53,8 @@ class PostgreSQL:
             shutil.chown(self._place, self._user)
         data = str(self._place / "data")
         self._run("initdb", "-D", data, "-A", "trust", "-U", "agentbox", "-E", "UTF8", "--no-sync")
+        if tls is not None:
+            self._listen(tls, port)
 
     @property
     def pid(self) -> int:
@@ -55,7 +64,7 @@ class PostgreSQL:
     def start(self) -> None:
         """Start it, and wait until it can be used."""
         log = str(self._place / "log")
-        options = f"-k {self._place} -h '' -c max_connections={self._connections}"
+        options = f"-k {self._place} {self._listening} -c max_connections={self._connections}"
         self._run("pg_ctl", "-D", str(self._place / "data"), "-w", "-l", log, "-o", options, "start")
 
     def stop(self, mode: str = "immediate") -> None:
@@ -66,10 +75,23 @@ class PostgreSQL:
         """Make an empty database and return its URL."""
         import psycopg
 
-        name, query = f"store{next(self._numbers)}", f"host={self._place}"
+        name, query = f"store{next(self._numbers)}", f"host={self._place}{self._port}"
         with psycopg.connect(f"postgresql://agentbox@/postgres?{query}", autocommit=True) as connection:
             connection.execute(f"CREATE DATABASE {name}")
         return f"postgresql+psycopg://agentbox@/{name}?{query}"
+
+    def _listen(self, tls: Certificate, port: int) -> None:
+        files = {"ssl_cert_file": tls.certificate, "ssl_key_file": tls.key}
+        for name, content in files.items():
+            path = self._place / name
+            path.write_bytes(content)
+            path.chmod(0o600)
+            if self._user is not None:
+                shutil.chown(path, self._user)
+        settings = " ".join(f"-c {name}={self._place / name}" for name in files)
+        self._port = f"&port={port}"  # which its socket has in its name, too
+        self._listening = f"-h 127.0.0.1 -p {port} -c ssl=on {settings}"
+        (self._place / "data" / "pg_hba.conf").write_text("local all all trust\nhostssl all all 127.0.0.1/32 trust\n")
 
     def remove(self) -> None:
         """Remove all that it kept."""

@@ -127,8 +127,9 @@ class HubService(HubTraits, Application):
         except DatabaseHeldError as error:
             log.critical("%s", error)
             return FAILED
-        except (StorageError, OSError):
-            log.exception("the service cannot run")
+        except (StorageError, OSError) as error:
+            # What the store says is for people; of other errors, the place tells more.
+            log.critical("the service cannot run: %s", error, exc_info=not isinstance(error, StorageError))
             return FAILED
 
     def _check_keys(self, policy: PolicyFile) -> None:

@@ -52,6 +52,12 @@ _UNWRITABLE = "cannot be opened or written: check the permissions of the file an
 _NO_RIGHT: Final = "42501"
 _NOT_ALLOWED = "does not let this role do that: an administrator has to run `jupyter agentbox db upgrade --role ROLE`"
 #: A pooler's error message for `options` in the URL, unless it ignores them.
+#: What libpq says of a certificate that it does not accept: of its authority, or of its names.
+_UNTRUSTED: Final = ("certificate verify failed", "does not match host name")
+_CERTIFICATE: Final = (
+    "cannot be used, because its server's certificate was not accepted: `sslrootcert` in the URL must name a file with"
+    " the authority that issued it, and the host in the URL must be a name in the certificate"
+)
 _UNSUPPORTED: Final = "unsupported startup parameter"
 _POOLER: Final = (
     "PgBouncer does not pass on the `options` of the URL. Leave them out, and let the role have its schema:"
@@ -398,6 +404,8 @@ class Database:
             return StorageError(f"{self} {_UNWRITABLE} ({cause.strerror or cause})")
         if getattr(cause, "sqlstate", None) == _NO_RIGHT:
             return StorageError(f"{self} {_NOT_ALLOWED} ({cause})")
+        if any(sign in str(cause) for sign in _UNTRUSTED):
+            return StorageError(f"{self} {_CERTIFICATE} ({cause})")
         if _UNSUPPORTED in str(cause):
             return StorageError(f"{self} cannot be used: {_POOLER} ({cause})")
         code = getattr(cause, "sqlite_errorcode", None)

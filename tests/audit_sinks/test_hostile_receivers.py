@@ -13,18 +13,14 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from datetime import UTC, datetime, timedelta
 from http.client import parse_headers
 from pathlib import Path
 from typing import Final
 
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
 
 from jupyter_agentbox.audit_sinks.sinks import sink_of
+from tests.certificates import make_certificate
 
 TIMEOUT: Final = 60
 RECORDS: Final = [b"1" * 500] * 3
@@ -56,18 +52,9 @@ def receiver(talk: Callable[[socket.socket], None]) -> Iterator[int]:
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a file with a certificate for `localhost`, and its key."""
-    key, now = ec.generate_private_key(ec.SECP256R1()), datetime.now(UTC)
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
-    made = (
-        x509.CertificateBuilder(name, name, key.public_key(), 1, now - timedelta(days=1), now + timedelta(days=1))
-        .add_extension(x509.SubjectAlternativeName([x509.DNSName("localhost")]), critical=False)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
-        .sign(key, hashes.SHA256())
-    )
-    pem = serialization.Encoding.PEM
-    of_key = key.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    made = make_certificate()
     path = tmp_path_factory.mktemp("tls") / "certificate.pem"
-    path.write_bytes(made.public_bytes(pem) + of_key)
+    path.write_bytes(made.certificate + made.key)
     return path
 
 
