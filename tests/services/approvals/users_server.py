@@ -31,19 +31,32 @@ CALLS = 30
 
 
 class Server:
-    """A user's server, whose tool notes that it ran."""
+    """A user's server, whose tool notes that it ran.
 
-    def __init__(self, home: Path, mode: JournalMode) -> None:
+    Attributes
+    ----------
+    runs : list
+        The arguments of the calls that ran.
+    has_run : asyncio.Event
+        Set when the tool has begun.
+    may_end : asyncio.Event
+        The tool ends when this is set, as it is at first.
+    """
+
+    def __init__(self, place: Path | str, mode: JournalMode = "wal") -> None:
         self.runs: list[Any] = []
+        self.has_run, self.may_end = asyncio.Event(), asyncio.Event()
+        self.may_end.set()
         self.announcer = FakeAnnouncer()
 
         async def delete(call: ToolCall, report: Any) -> Any:
             self.runs.append(call.arguments["id"])
+            self.has_run.set()
+            await self.may_end.wait()
             return {}
 
-        settings = Settings(
-            mcp_config_path=(), database_url=sqlite_url(str(home / "approvals.sqlite")), journal_mode=mode
-        )
+        url = place if isinstance(place, str) else sqlite_url(str(place / "approvals.sqlite"))
+        settings = Settings(mcp_config_path=(), database_url=url, journal_mode=mode)
         self.box: AgentBox = build(
             settings,
             announcer=self.announcer,
@@ -64,8 +77,9 @@ class Server:
 
 
 @asynccontextmanager
-async def running(home: Path, mode: JournalMode) -> AsyncIterator[Server]:
-    server = Server(home, mode)
+async def running(place: Path | str, mode: JournalMode = "wal") -> AsyncIterator[Server]:
+    """Run a server with its store in a directory, or at a URL."""
+    server = Server(place, mode)
     async with asyncio.timeout(TIMEOUT):
         await server.box.start()
         try:
