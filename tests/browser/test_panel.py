@@ -282,7 +282,7 @@ def test_going_to_a_cell_that_has_no_card_says_why_and_the_panel_still_decides(
     person.reload()
     person.await_kernel_of_a_running_cell()
     decide(person.item("shop.restock"), "Go to cell")
-    expect(person.toasts).to_contain_text("has no card")
+    expect(person.toasts).to_contain_text("card of the request is missing")
     expect(person.cell(1)).to_be_visible()
     expect(person.card(1)).to_have_count(0)
     decide(person.item("shop.restock"), "Allow once")
