@@ -48,6 +48,8 @@ _ELSEWHERE: Final = {
 SITE_KEYS: Final = ("features", "servers", "audit", "hub_policy")
 #: Further ones of what a Hub service signs.
 SIGNED_KEYS: Final = ("central_servers",)
+#: The longest time that a call of a central server may take with its approvers' time, in seconds.
+_LONGEST_CALL: Final = 90 * 86_400
 #: The name of a central server.
 CENTRAL_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _SERVERS_KEYS: Final = ("allow", "deny")
@@ -172,7 +174,7 @@ class RuleChecker:
         for name in given.content:
             seconds = member(given, name)
             value = None if seconds is None else seconds.content
-            is_time = isinstance(value, int | float) and not isinstance(value, bool) and value > 0
+            is_time = isinstance(value, int | float) and not isinstance(value, bool) and 1 <= value <= _LONGEST_CALL
             if not CENTRAL_NAME.fullmatch(name) or not is_time:
                 self.say(
                     seconds or given,

@@ -19,6 +19,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final, NoReturn, cast
 
 from jupyter_agentbox.core.names import server_names
+from jupyter_agentbox.core.rates import Rate
 from jupyter_agentbox.core.text import one_line, visible
 from jupyter_agentbox.exceptions import AgentBoxError, NoServerError, UnknownServerError, short_traceback
 from jupyter_agentbox.trusted_imports import TrustedImports
@@ -35,6 +36,10 @@ PACKAGE: Final = "jupyter_agentbox.tools"
 COMPLETION_WAIT: Final = 1.0
 #: How long a list of servers, or a failure to get one, is cached, in seconds.
 _FRESH: Final = 5.0
+#: How often a module is loaded again in a while because its server says that its tools have changed; below, the while
+#: in seconds. A server may say so all the time.
+_MOST_RELOADS: Final = 20
+_WHILE: Final = 10.0
 
 
 class MissingNameError(AttributeError):
@@ -205,6 +210,7 @@ class ToolsLoader:
         self._lock = RLock()
         self._asked_at = 0.0
         self._news = Event()
+        self._reloads = Rate(_MOST_RELOADS, _WHILE)
         self._former: dict[str, Any] = {}
 
     def create_module(self, spec: ModuleSpec) -> None:
@@ -238,7 +244,8 @@ class ToolsLoader:
             return vars(module).get(name, self._former.get(name))
 
     def _try_to_load(self, module: ModuleType) -> None:
-        if self._news.is_set() or time.monotonic() - self._asked_at > _FRESH:
+        now = time.monotonic()
+        if (self._news.is_set() and self._reloads.allows(now)) or now - self._asked_at > _FRESH:
             with suppress(AgentBoxError):
                 self.exec_module(module)
 

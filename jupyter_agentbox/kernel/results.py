@@ -16,6 +16,9 @@ from .tables import table_of
 #: Nesting depth beyond which values stay plain dicts and lists.
 _DEEPEST: Final = 100
 
+#: The most cells of a data frame: a small answer can have as many columns as rows.
+_MOST_CELLS: Final = 20_000_000
+
 _NO_PANDAS: Final = (
     "`.df()` needs pandas, which is not installed in this kernel's environment: run `%pip install pandas`, then try"
     " again. The result itself is a list, which works without it."
@@ -86,9 +89,17 @@ class Records(list[Any]):
 
         Raises
         ------
+        ValueError
+            If it would have more than 20 million cells.
         ImportError
             If pandas is not installed in the kernel's environment.
         """
+        columns = {name for item in self if isinstance(item, dict) for name in item}
+        if len(self) * len(columns) > _MOST_CELLS:
+            raise ValueError(
+                f"a data frame of {len(self):,} rows and {len(columns):,} columns would be too large: the items have"
+                " few columns in common. Choose some: `pandas.DataFrame(list(result), columns=[...])`."
+            )
         try:
             import pandas  # noqa: PLC0415  # optional, and slow to import
         except ModuleNotFoundError as error:

@@ -15,8 +15,9 @@ from jupyter_agentbox.core.tools import LogMessage
 
 #: Secrets up to this length are not removed: that would make text unreadable and protect little.
 SHORTEST: Final = 4
-#: Secrets of this length and more are also removed where they are encoded.
+#: Secrets of these lengths are also removed where they are encoded: searching for longer ones would take too long.
 _SHORTEST_ENCODED: Final = 8
+_LONGEST_ENCODED: Final = 512
 #: Maximum number of values that are learned later.
 _MOST_LEARNED: Final = 100
 #: Maximum length of a line, in characters.
@@ -32,14 +33,16 @@ class Redactor:
     Parameters
     ----------
     secrets : iterable of str
-        Values to replace. Each line of a value is also replaced on its own, because logs are read by line, and each
-        value also as JSON writes it, because logs contain JSON, as URLs do, and in base64, alone or within other text,
-        as headers with a password have it.
+        Values to replace, from a person's configuration. Each line of a value is also replaced on its own, because logs
+        are read by line, and each value also as JSON writes it, because logs contain JSON, as URLs do, and in base64,
+        alone or within other text, as headers with a password have it. Not so those that are learned later: providers
+        choose them, and could make the search slow.
     """
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
         self._secrets = frozenset(secrets)
         self._learned: deque[str] = deque(maxlen=_MOST_LEARNED)
+        self._encoded = _encoded(self._secrets)
         self._pattern: re.Pattern[str] | None = None
         self._longest = 0
         self._compile()
@@ -52,11 +55,9 @@ class Redactor:
             self._compile()
 
     def _compile(self) -> None:
-        parts = {part.strip() for secret in (*self._secrets, *self._learned) for part in (secret, *secret.splitlines())}
-        parts = {part for part in parts if len(part) > SHORTEST}
-        written = {form for part in parts for form in (part, *_in_json(part), *_in_base64(part))}
-        patterns = {re.escape(form): len(form) for form in written}
-        patterns |= {_in_url(part): 3 * len(_bytes(part)) for part in parts if len(part) >= _SHORTEST_ENCODED}
+        parts = {part for part in _parts((*self._secrets, *self._learned)) if len(part) > SHORTEST}
+        written = {form for part in parts for form in (part, *_in_json(part))}
+        patterns = {re.escape(form): len(form) for form in written} | self._encoded
         # longest first, so that a secret containing another one is replaced as a whole
         found = sorted(patterns, key=patterns.__getitem__, reverse=True)
         self._longest = max(patterns.values(), default=0)
@@ -88,6 +89,21 @@ def _in_json(text: str) -> tuple[str, str]:
     return json.dumps(text, ensure_ascii=False)[1:-1], json.dumps(text)[1:-1]
 
 
+def _parts(secrets: Iterable[str]) -> set[str]:
+    """Return secrets, and each of their lines."""
+    return {part.strip() for secret in secrets for part in (secret, *secret.splitlines())}
+
+
+def _encoded(secrets: Iterable[str]) -> dict[str, int]:
+    """Return patterns of secrets as they are encoded, with the maximum length of what each matches."""
+    patterns: dict[str, int] = {}
+    for part in _parts(secrets):
+        if _SHORTEST_ENCODED <= len(part) <= _LONGEST_ENCODED:
+            patterns |= {re.escape(form): len(form) for form in _in_base64(part)}
+            patterns[_in_url(part)] = 3 * len(_bytes(part))
+    return patterns
+
+
 def _in_url(text: str) -> str:
     """Return a pattern of a text as it is in URLs, where programs differ in what they encode."""
 
@@ -105,8 +121,6 @@ def _in_url(text: str) -> str:
 
 def _in_base64(text: str) -> list[str]:
     """Return a text in base64, wherever it begins, also as it is when it was put into a URL before."""
-    if len(text) < _SHORTEST_ENCODED:
-        return []
     forms = []
     for data in {_bytes(text), quote(_bytes(text), safe="").encode(), quote_plus(_bytes(text)).encode()}:
         for before in range(3):

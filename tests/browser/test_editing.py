@@ -163,6 +163,7 @@ def test_a_list_of_14_objects_is_edited_on_one_screen_in_a_row_each(
     expect(lines).to_be_focused()
     lines.get_by_role("button", name="Add to lines").click()
     expect(card.get_by_text("Correct the marked field first.")).to_be_visible()
+    expect(rows.nth(13).get_by_role("textbox").first).to_be_focused()
     rows.nth(13).get_by_role("textbox", name="product_id").fill("3")
     assert violations(person.page) == []
     decide(card, ALLOW)

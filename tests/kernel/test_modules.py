@@ -99,6 +99,16 @@ def test_what_the_server_says_has_changed_is_there_at_once_whatever_is_looked_at
     assert len(server.received) == asked, "nothing has changed since"
 
 
+def test_a_server_whose_tools_change_all_the_time_is_not_asked_at_every_look(
+    tools: Any, server: ServerEnd, link: Link
+) -> None:
+    shop, asked = tools.my_shop, len(server.received)
+    for _ in range(100):
+        link.receive(to_json(ToolsChanged(server="my-shop")))
+        assert shop.wait.__name__ == "wait"
+    assert len(server.received) - asked <= 20
+
+
 def test_all_tools_that_there_are_now_are_imported_after_a_change(tools: Any, server: ServerEnd, link: Link) -> None:
     assert tools.my_shop.wait
     server.servers["my-shop"] = [ToolDescription(name="refund")]

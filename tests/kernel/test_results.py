@@ -265,3 +265,8 @@ class Without:
     def find_spec(self, name: str, _path: object = None, _target: object = None) -> None:
         if name == self._package:
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+
+def test_a_data_frame_of_items_that_have_no_columns_in_common_is_refused_in_time() -> None:
+    with pytest.raises(ValueError, match="5,000 rows and 5,000 columns"):
+        Records([{f"column {number}": 1} for number in range(5_000)]).df()

@@ -354,6 +354,7 @@ class KernelConnectionManager:
 
     async def _module(self, connection: _Connection, comm_id: str, server: str) -> JsonObject:
         tools = await self._catalog.list_tools(server)
+        connection.modules.pop((comm_id, server), None)  # it gets the new one, and need not be told of it
         self._note_tools(server, tools)
         connection.has_module(comm_id, server)
         return await asyncio.to_thread(self._generate, server, tools)

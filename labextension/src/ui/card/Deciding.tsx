@@ -253,12 +253,15 @@ function useLasting(props: IChoicesProps): {
 } {
   const id = React.useId();
   const [kind, setKind] = React.useState<LastingKind | null>(null);
+  const [closed, setClosed] = React.useState<LastingKind | null>(null);
   const toggle = (own: LastingKind): JSX.Element => (
     <LastingToggle
       kind={own}
       isOpen={kind === own}
+      isClosedByKey={closed === own}
       controls={id}
       onToggle={() => {
+        setClosed(null);
         setKind(kind === own ? null : own);
       }}
     />
@@ -273,6 +276,7 @@ function useLasting(props: IChoicesProps): {
         props.onLasting(kind, terms);
       }}
       onClose={() => {
+        setClosed(kind);
         setKind(null);
       }}
     />

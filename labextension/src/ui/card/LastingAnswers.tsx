@@ -20,6 +20,8 @@ import { projectFile } from '../text/projectTrust';
 export interface ILastingToggleProps {
   kind: LastingKind;
   isOpen: boolean;
+  /** Whether the keyboard has just closed what it opens: then it gets the focus. */
+  isClosedByKey: boolean;
   /** The id of what it opens. */
   controls: string;
   onToggle: () => void;
@@ -32,8 +34,16 @@ export function LastingToggle(props: ILastingToggleProps): JSX.Element {
     props.kind === 'allow'
       ? trans.__('Let it run more often…')
       : trans.__('Keep it from running…');
+  const ref = React.useRef<HTMLButtonElement>(null);
+  const { isClosedByKey } = props;
+  React.useEffect(() => {
+    if (isClosedByKey) {
+      ref.current?.focus();
+    }
+  }, [isClosedByKey]);
   return (
     <button
+      ref={ref}
       type="button"
       className="jp-AgentBox-button jp-AgentBox-lastingToggle"
       aria-label={name}

@@ -73,6 +73,15 @@ function Rows(props: ArrayFieldTemplateProps): JSX.Element {
   const keepFocus = (): void => {
     root.current?.focus({ preventScroll: true });
   };
+  const isAdding = React.useRef(false);
+  React.useEffect(() => {
+    if (isAdding.current) {
+      isAdding.current = false;
+      const rows = root.current?.querySelectorAll('.jp-AgentBox-formRow');
+      const added = rows?.[rows.length - 1];
+      added?.querySelector<HTMLElement>('input, select, textarea')?.focus();
+    }
+  }, [items.length]);
   return (
     <div
       ref={root}
@@ -95,6 +104,7 @@ function Rows(props: ArrayFieldTemplateProps): JSX.Element {
           type="button"
           className="jp-AgentBox-link"
           onClick={event => {
+            isAdding.current = true;
             props.onAddClick(event);
           }}
         >

@@ -226,10 +226,15 @@ export function toUiSchema(
   return toWidgets(schema, [value]);
 }
 
+/** The number of characters in a field of one line, and in all fields of a row. */
+const LINE = 60;
+const ROW = 96;
+
 /** The widgets of one schema for all of its values: the items of a list, or what they have by one name. */
 function toWidgets(
   schema: IJsonObject,
-  values: readonly (JsonValue | undefined)[]
+  values: readonly (JsonValue | undefined)[],
+  longest = LINE
 ): IJsonObject {
   const ui: IJsonObject = {};
   if (isObject(schema['properties'])) {
@@ -238,14 +243,18 @@ function toWidgets(
       const property = properties[name];
       ui[name] = toWidgets(
         isObject(property) ? property : {},
-        values.map(value => (isObject(value) ? value[name] : undefined))
+        values.map(value => (isObject(value) ? value[name] : undefined)),
+        longest
       );
     }
   } else if (isObject(schema['items'])) {
     const items = values.flatMap(value => (Array.isArray(value) ? value : []));
-    ui['items'] = toWidgets(schema['items'], items);
+    ui['items'] = toWidgets(schema['items'], items, inRow(schema['items']));
     nameChoices(ui, schema['items']); // the library looks for those of several boxes here
-  } else if (values.some(isLong) && !('enum' in schema)) {
+  } else if (
+    values.some(value => isLong(value, longest)) &&
+    !('enum' in schema)
+  ) {
     ui['ui:widget'] = 'textarea';
   } else if (schema['type'] === 'boolean') {
     ui['ui:widget'] = 'select'; // a box has no third state for what is not given
@@ -260,9 +269,16 @@ function nameChoices(ui: IJsonObject, { titles }: IJsonObject): void {
   }
 }
 
-function isLong(value: JsonValue | undefined): boolean {
+/** The number of characters that fit into the field of an object in a row with others: what is cut off is not seen. */
+function inRow({ properties }: IJsonObject): number {
+  const count = isObject(properties) ? Object.keys(properties).length : 1;
+  return Math.min(LINE, Math.floor(ROW / Math.max(1, count)));
+}
+
+function isLong(value: JsonValue | undefined, longest: number): boolean {
   return (
-    typeof value === 'string' && (value.includes('\n') || value.length > 60)
+    typeof value === 'string' &&
+    (value.includes('\n') || value.length > longest)
   );
 }
 

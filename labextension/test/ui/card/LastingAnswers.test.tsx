@@ -48,6 +48,9 @@ test('an arrow opens the lasting answers within the card, and Escape closes them
   expect(document.activeElement?.textContent).toContain('this exact call');
   fireEvent.keyDown(answer, { key: 'Escape' });
   expect(screen.queryByText(/in this notebook/)).toBeNull();
+  expect(document.activeElement?.getAttribute('aria-label')).toBe(
+    'Let it run more often…'
+  );
 });
 
 test('arrow keys go from one lasting answer to the next', () => {
