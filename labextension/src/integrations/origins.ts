@@ -16,6 +16,7 @@ import { OriginCell } from './originCell';
 import { withFocusToFollow } from '../ui/guarded/keyGuard';
 import { visibleHeight } from '../ui/guarded/visibleHeight';
 import { label, tail } from '../ui/text/visibleText';
+import { isRenderedCard } from '../ui/guarded/renderedCards';
 
 /** What JupyterLab calls the session of a console, in place of a notebook's path: there is no such file. */
 const CONSOLE = /(^|\/)console-\d+-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
@@ -267,7 +268,8 @@ function cardIn(
   const mark = questionId
     ? `[data-question-id="${CSS.escape(questionId)}"]`
     : `[data-request-id="${CSS.escape(approval.id)}"]`;
-  return node.querySelector<HTMLElement>(`.jp-AgentBox-card${mark}`);
+  const cards = node.querySelectorAll<HTMLElement>(`.jp-AgentBox-card${mark}`);
+  return [...cards].find(isRenderedCard) ?? null;
 }
 
 /**

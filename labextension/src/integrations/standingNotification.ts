@@ -9,6 +9,7 @@ import { Notification } from '@jupyterlab/apputils';
 import type { IDisposable } from '@lumino/disposable';
 
 import { visibleHeight } from '../ui/guarded/visibleHeight';
+import { isRenderedCard } from '../ui/guarded/renderedCards';
 
 /** A card that its cell does not show within this many milliseconds counts as out of view. */
 export const RENDER_TIME = 400;
@@ -127,6 +128,9 @@ export class StandingNotification implements IDisposable {
       this._height = Math.max(this._height, clientHeight - top);
     }
     return [...document.querySelectorAll(WAITING_CARDS)].some(card => {
+      if (!isRenderedCard(card)) {
+        return false;
+      }
       const buttons = card.querySelector('.jp-AgentBox-buttons');
       if (buttons && visibleHeight(buttons) === 0) {
         return false;

@@ -6,6 +6,7 @@ import { Signal } from '@lumino/signaling';
 
 import { Origins } from '../../src/integrations/origins';
 import { approval } from '../examples';
+import { noteCard } from '../../src/ui/guarded/renderedCards';
 
 test.each([
   ['orders.ipynb', true],
@@ -45,6 +46,7 @@ function card(top: number, bottom: number, buttons: [number, number]): Element {
   const node = lying(top, bottom, row, document.createElement('textarea'));
   node.className = 'jp-AgentBox-card';
   node.dataset.requestId = 'a1';
+  noteCard(node);
   return node;
 }
 

@@ -9,6 +9,7 @@ import { CardKeys, KeyHelp, useCardKeys } from './cardKeys';
 import type { IKeyHelpProps, Refusal } from './cardKeys';
 import { OcclusionWatch } from './occlusion';
 import type { Exposure } from './occlusion';
+import { noteCard } from './renderedCards';
 
 /** Milliseconds for which a card must be covered before it says so: menus and notifications come and go. */
 const NOTE_DELAY = 1000;
@@ -57,6 +58,11 @@ export const GuardedCard = React.forwardRef<HTMLDivElement, IGuardedCardProps>(
       guard.refuse
     );
     React.useImperativeHandle(forwarded, () => root.current as HTMLDivElement);
+    React.useLayoutEffect(() => {
+      if (root.current) {
+        noteCard(root.current);
+      }
+    }, []);
     return (
       <CardGuard.Provider value={guard}>
         <CardKeys.Provider value={keys}>

@@ -10,6 +10,7 @@ import { GUARD_TIME } from '../../../src/ui/guarded/guardTime';
 import { KeyGuard } from '../../../src/ui/guarded/keyGuard';
 import { allowed, approval, trans } from '../../examples';
 import { byPerson } from '../../person';
+import { noteCard } from '../../../src/ui/guarded/renderedCards';
 
 /** Long enough for a cell to show its card, and for a look at what came into view. */
 const A_WHILE = 1500;
@@ -248,6 +249,9 @@ test('where a card waits in its corner it is in the list only, and comes out whe
   await arrive('a1');
   expect(shown()).toEqual([false]);
   put(650);
+  await jest.advanceTimersByTimeAsync(AVOID_INTERVAL);
+  expect(shown()).toEqual([false]); // a document may show what looks like a card
+  noteCard(card);
   await jest.advanceTimersByTimeAsync(AVOID_INTERVAL);
   expect(shown()).toEqual([0]);
   put(200);
