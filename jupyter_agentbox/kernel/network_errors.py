@@ -18,6 +18,8 @@ _NO_NETWORK: Final = frozenset((errno.ENETUNREACH, errno.EHOSTUNREACH, errno.ENE
 _FORBIDDEN: Final = frozenset((errno.EPERM, errno.EACCES))
 #: What the sandbox's proxy says of a domain that is not allowed.
 _REFUSED: Final = "(see allowed_domains)"
+#: What the proxy of Anthropic's sandbox runtime says of it, in a header.
+_SRT_REFUSED: Final = "blocked-by-allowlist"
 #: How many errors behind one error are looked at.
 _MOST: Final = 30
 
@@ -47,13 +49,21 @@ def _behind(error: BaseException) -> Iterator[BaseException]:
 
 
 def _is_blocked(error: BaseException) -> bool:
-    if _REFUSED in _text_of(error):
+    if _REFUSED in _text_of(error) or _is_refused_by_srt(error):
         return True
     if not isinstance(error, OSError):
         return False
     if isinstance(error, socket.gaierror) or error.errno in _NO_NETWORK:
         return True
     return error.errno in _FORBIDDEN and error.filename is None and _is_from_socket(error)
+
+
+def _is_refused_by_srt(error: BaseException) -> bool:
+    """Whether an error is an answer of the proxy of Anthropic's sandbox runtime, as `urllib` keeps it."""
+    try:
+        return bool(error.headers.get("X-Proxy-Error") == _SRT_REFUSED)  # type: ignore[attr-defined]
+    except Exception:  # noqa: BLE001  # it has no headers, or they are the cell's own code
+        return False
 
 
 def _text_of(error: BaseException) -> str:

@@ -74,6 +74,9 @@ async def test_an_error_of_the_network_says_what_has_blocked_it_and_what_setting
 ) -> None:
     install(server.root, "sandboxed", levels=[level])
     async with server.kernel("network.ipynb", "sandboxed") as kernel:
+        async with asyncio.timeout(TIMEOUT):  # the server loads the kernel's end when the kernel has started
+            while (await kernel.run("'agentbox' in get_ipython().magics_manager.magics['line']")).value != "True":  # noqa: ASYNC110
+                await asyncio.sleep(0.05)
         done = await kernel.run("import urllib.request\nurllib.request.urlopen('http://example.com', timeout=5)")
 
         assert done.error is not None
