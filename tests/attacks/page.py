@@ -116,12 +116,7 @@ def view(request: pytest.FixtureRequest, browser: Browser) -> Iterator[View]:
 
 def move_to(person: Person, button: Locator) -> None:
     """Move the pointer to where a button is, whatever lies over it."""
-    box = None
-    while box is None:  # a card that has just come may be rendered once more; the test has a time limit
-        button.scroll_into_view_if_needed()
-        box = button.bounding_box()
-    person.page.mouse.move(box["x"] + box["width"] / 2 - 3, box["y"] + box["height"] / 2)
-    person.page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    button.hover(force=True)  # it finds the button again if a card is rendered once more
 
 
 def click_into(person: Person, button: Locator) -> None:

@@ -37,16 +37,17 @@ handle = display(one, display_id="shown")
 EXCHANGE = "handle.update(two, raw=isinstance(two, dict))"
 
 
-def attack(person: Person, shown: str) -> Locator:
-    """Press the button of what is shown, as soon as something else is in its place."""
+def attack(person: Person, shown: str, name: str) -> Locator:
+    """Press a button of what is shown, as soon as something else is in its place."""
     person.cell(1).locator(".cm-content").fill(shown)
     person.run(1)
     output = person.cell(1).locator(".jp-OutputArea-output").last
-    # Not the arrow beside it, which shows further answers and gives none.
-    button = output.locator("button:not([aria-disabled=true]):not([aria-expanded])").first
+    person.edit(2)
+    # Once it can be pressed: until a card is in view, another button is in its place.
+    button = output.get_by_role("button", name=name, exact=True, disabled=False)
+    output.scroll_into_view_if_needed()
     button.wait_for()
     before = button.element_handle()
-    person.edit(2)
     move_to(person, button)
     person.keyboard.press("Control+Enter")
     person.page.wait_for_function("button => !button.isConnected", arg=before)
@@ -59,7 +60,7 @@ def attack(person: Person, shown: str) -> Locator:
 @pytest.mark.browser
 def test_click_counts_for_what_a_plain_button_has_become(plain_view: View) -> None:
     plain_view.open("", "", EXCHANGE)
-    output = attack(plain_view.person, BUTTONS)
+    output = attack(plain_view.person, BUTTONS, "one")
     expect(output.get_by_role("button", name="two")).to_be_focused()
 
 
@@ -68,7 +69,7 @@ def test_click_decides_nothing_of_a_request_that_was_just_put_there(view: View) 
     view.open(REQUESTS, "", EXCHANGE)
     view.person.run(0)
     expect(view.person.cell(0).get_by_role("group", name=CARD)).to_have_count(2)
-    output = attack(view.person, CARDS)
+    output = attack(view.person, CARDS, "Allow once")
     allow = output.get_by_role("group", name=CARD).get_by_role("button", name="Allow once", exact=True)
     expect(allow).to_be_enabled()
     assert len(view.lab.approvals(view.path)) == 2

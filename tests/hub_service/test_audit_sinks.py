@@ -461,6 +461,8 @@ async def test_the_sink_of_an_installed_package_gets_the_whole_record_also_what_
                 pass
             directory.mkdir()
             await call_once(service)
+            while (await service.json("health/ready"))["audit_sinks_down"]:
+                pass
     lines = (directory / "records").read_text().splitlines()
     assert [json.loads(line)["event"] for line in lines] == ["started", *2 * ["decided", "ended"], "stopped"]
     assert own_chain(lines).is_ended

@@ -317,18 +317,31 @@ async def test_what_the_store_does_not_take_is_revoked(tmp_path: Path, collector
     assert [record["revoked"] for record in collector.records if record["event"] == "revoked"] == [2, 4, 6]
 
 
+class SlowStore(MemoryApprovalStore):
+    """A store that writes a new request only when it may."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.may_write = asyncio.Event()
+
+    async def add(self, request: ApprovalRequest) -> bool:
+        await self.may_write.wait()
+        return await super().add(request)
+
+
 @pytest.mark.parametrize("is_full", [False, True])
 @with_collector
 async def test_a_call_withdrawn_while_it_is_stored_is_revoked_unless_it_is_stored(
     tmp_path: Path, collector: Collector, is_full: bool
 ) -> None:
-    store = MemoryApprovalStore(turns=1000)
+    store = SlowStore()
     trail, recorded = a_trail(store, collector, tmp_path)
     trail.start()
     adding = asyncio.create_task(recorded.add(a_request(evaluation=Evaluation(effect=Effect.ALLOW))))
     await collector.has("decided")
     store.failure = StorageError("the disk is full") if is_full else None
     adding.cancel()
+    store.may_write.set()
     await asyncio.gather(adding, return_exceptions=True)
     await trail.aclose()
     assert ("revoked" in collector.events) == is_full == (not store.writes)
