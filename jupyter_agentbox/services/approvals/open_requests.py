@@ -165,13 +165,14 @@ class OpenRequests:
 
     def add(self, request: ApprovalRequest) -> None:
         """Hold a request that is stored and counted."""
-        if request.status is not Status.PENDING:
-            # Nobody waits between the look at an allowed call's server and the call, unless the Hub is asked.
-            trust_key = self._grants.trust_key(request.call.server) if needs_approvers(request.evaluation) else ""
+        is_pending = request.status is Status.PENDING
+        # A call that a rule or a grant allows runs at once: nobody decides about a server that could be exchanged.
+        is_decided = request.decision is not None or needs_approvers(request.evaluation)
+        trust_key = self._grants.trust_key(request.call.server) if is_pending or is_decided else ""
+        if not is_pending:
             self._open[request.id] = OpenRequest(request=request, trust_key=trust_key)
             return
         settled: asyncio.Future[ApprovalRequest] = asyncio.get_running_loop().create_future()
-        trust_key = self._grants.trust_key(request.call.server)
         self._open[request.id] = OpenRequest(request=request, settled=settled, trust_key=trust_key)
 
     def keep(self, request: ApprovalRequest) -> None:

@@ -305,13 +305,16 @@ class CallManager:
             answer = await self._second_persons.ask(call, request.tool, listener=listener)
             if answer.is_error:
                 return answer
+            self._check_rules(request)
             await self._check_unchanged(request, tools)
             review = answer.review
+        elif request.decision is not None:
+            await self._check_unchanged(request, tools)
         result = await tools.call_tool(call, listener=listener)
         return result if review is None else replace(result, review=review)
 
-    async def _check_unchanged(self, request: ApprovalRequest, tools: ToolCaller) -> None:
-        """Refuse a call that others have approved if its server, its tool or its rules have changed meanwhile."""
+    def _check_rules(self, request: ApprovalRequest) -> None:
+        """Refuse a call that the Hub approved if rules deny it by now."""
         call = request.effective_call
         evaluation = self._policies.evaluate(call, request.tool)
         if evaluation.effect is Effect.DENY:
@@ -319,11 +322,15 @@ class CallManager:
             raise ToolCallRejectedError(
                 f"`{call.qualified_name}` did not run: it is denied by now: {reason}", reason=reason
             )
+
+    async def _check_unchanged(self, request: ApprovalRequest, tools: ToolCaller) -> None:
+        """Refuse a call whose server or tool is not the one that was shown to those who approved it."""
+        call = request.effective_call
         tool = await tools.describe(call.server, call.tool)
         if tool.digest != request.tool.digest or not self._approvals.requests.has_same_server(request):
             raise ToolServerError(
-                f"`{call.qualified_name}` did not run: its server or the tool has changed since it was approved at the"
-                " Hub. Run the code again to ask again."
+                f"`{call.qualified_name}` did not run: its server or the tool has changed since it was asked for."
+                " Run the code again to ask again."
             )
 
     def _finish(

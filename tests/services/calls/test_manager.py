@@ -24,6 +24,7 @@ from jupyter_agentbox.exceptions import (
     ToolArgumentsError,
     ToolCallInterruptedError,
     ToolCallRejectedError,
+    ToolServerError,
     TooManyRequestsError,
     UnknownApprovalError,
     UnknownToolError,
@@ -124,6 +125,28 @@ async def test_rejected_call_raises_the_persons_reason_and_does_not_run(services
         await asked.task
 
     assert (caught.value.reason, services.tools.calls) == ("too many", [])
+
+
+@pytest.mark.parametrize("changed", ["its tool", "its server"])
+async def test_what_a_person_allowed_does_not_run_if_the_tool_or_server_has_changed_since_they_were_asked(
+    services: Services, changed: str
+) -> None:
+    services.trust_keys["shop"] = "a command"
+    asked = Asked(services)
+    request = await asked.request()
+    if changed == "its tool":
+        services.tools.descriptions["shop.delete_order"] = ToolDescription(
+            name="delete_order", description="Delete all"
+        )
+    else:
+        services.trust_keys["shop"] = "another command"
+    await services.decide(request, Answer.ALLOW_ONCE)
+
+    with pytest.raises(ToolServerError, match="has changed since it was asked for"):
+        await asked.task
+
+    stored = await services.stored(request.id)
+    assert (services.tools.calls, stored.outcome_state) == ([], OutcomeState.FAILED)
 
 
 class UnreadableStore(MemoryApprovalStore):
