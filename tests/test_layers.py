@@ -53,6 +53,7 @@ HEIGHTS = {
     "hub": 8,
     "history_table": 3,
     "times": 2,
+    "auth_state_command": 2,
     "hold_commands": 8,
     "history_commands": 9,
     "database_commands": 9,

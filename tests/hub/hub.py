@@ -72,6 +72,8 @@ c.Spawner.start_timeout = c.Spawner.http_timeout = {timeout}
 c.JupyterHub.authenticator_class = "dummy"
 c.DummyAuthenticator.password = facts["password"]
 c.Authenticator.allow_all = True
+c.Authenticator.enable_auth_state = True
+c.CryptKeeper.keys = [facts["crypt_key"]]
 c.ConfigurableHTTPProxy.command = [facts["proxy"]]
 c.ConfigurableHTTPProxy.api_url = facts["proxy_api"]
 c.JupyterHub.spawner_class = "simple"
@@ -369,6 +371,7 @@ def running_hub(root: Path, ports: Sequence[int]) -> Iterator[Hub]:
         "robot": robot,
         "admin": admin,
         "culler": culler,
+        "crypt_key": secrets.token_hex(32),
         "homes": str(root / "homes"),
         "lab_settings": str(root / "lab-settings"),
         "site": str(root / "site"),

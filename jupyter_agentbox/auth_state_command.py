@@ -1,0 +1,98 @@
+"""``jupyter agentbox auth-state-headers``: prints headers with a token of a user's sign-in to JupyterHub."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+from urllib.error import HTTPError, URLError
+from urllib.parse import quote, urlsplit
+from urllib.request import Request, build_opener
+
+from jupyter_agentbox.core.text import visible
+from jupyter_agentbox.no_redirects import NoRedirects
+
+NAME: Final = "auth-state-headers"
+#: Seconds to wait for the Hub's answer. A `headersHelper` may take ten in all.
+_PATIENCE: Final = 7
+_NO_SCOPE: Final = "the token in --token-file needs the scope `admin:auth_state`"
+_ADVICE: Final = {
+    403: f"it does not know the token in --token-file, or {_NO_SCOPE}",
+    404: f"it has no user `{{user}}`, or {_NO_SCOPE} for them",
+}
+
+
+def main(argv: Sequence[str]) -> int:
+    """Print the headers, or say why there are none, and return the exit code."""
+    options = _parser().parse_args(argv)
+    try:
+        token = _token_in(_auth_state(options), options.key, options.user)
+    except (OSError, ValueError) as error:
+        sys.stderr.write(visible(f"error: {error}\n"))
+        return 1
+    value = f"{options.scheme} {token}" if options.scheme else token
+    sys.stdout.write(json.dumps({options.header: value}) + "\n")
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog=f"jupyter agentbox {NAME}",
+        description="Print headers with a token of a user's sign-in to JupyterHub, for `headersHelper`.",
+    )
+    parser.add_argument("--user", metavar="NAME", required=True, help="whose token: --user=${HUB_USER}")
+    parser.add_argument(
+        "--token-file",
+        metavar="FILE",
+        type=Path,
+        required=True,
+        help="a file with a token of the Hub that has the scope admin:auth_state",
+    )
+    parser.add_argument("--api-url", metavar="URL", required=True, help="the Hub's API: http://127.0.0.1:8081/hub/api")
+    parser.add_argument(
+        "--key",
+        default="access_token",
+        help="where the token is in the auth state, with dots between names (default: %(default)s)",
+    )
+    parser.add_argument("--header", default="Authorization", help="the name of the header (default: %(default)s)")
+    parser.add_argument(
+        "--scheme", default="Bearer", help="what stands before the token; empty for nothing (default: %(default)s)"
+    )
+    return parser
+
+
+def _auth_state(options: argparse.Namespace) -> Any:
+    if urlsplit(options.api_url).scheme not in ("http", "https"):
+        raise ValueError("--api-url must be an address such as http://127.0.0.1:8081/hub/api")
+    token = options.token_file.read_text("utf-8").strip()
+    if not token:
+        raise ValueError(f"`{options.token_file}` is empty")
+    url = f"{options.api_url.rstrip('/')}/users/{quote(options.user, safe='')}"
+    request = Request(url, headers={"Authorization": f"Bearer {token}"})  # noqa: S310  # checked above
+    try:
+        with build_opener(NoRedirects).open(request, timeout=_PATIENCE) as answer:
+            model = json.load(answer)
+    except HTTPError as error:
+        advice = _ADVICE.get(error.code, "").format(user=options.user)
+        raise OSError(f"the Hub answered {error.code}{advice and f': {advice}'}") from None
+    except URLError as error:
+        raise OSError(f"the Hub cannot be reached: {error.reason}") from None
+    if not isinstance(model, dict) or "auth_state" not in model:
+        raise ValueError(_NO_SCOPE)
+    return model["auth_state"]
+
+
+def _token_in(state: Any, key: str, user: str) -> str:
+    """Return the token. Errors contain nothing of the auth state, which is secret."""
+    if state is None:
+        raise ValueError(
+            f"the Hub has no auth state of `{user}`: set `Authenticator.enable_auth_state`, and have them sign in again"
+        )
+    for name in key.split("."):
+        state = state.get(name) if isinstance(state, dict) else None
+    if not isinstance(state, str) or not state:
+        raise ValueError(f"the auth state of `{user}` has no text `{key}`: name the token with --key")
+    return state
