@@ -138,7 +138,9 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DemoHub]:
 
 
 @contextmanager
-def running_demo(root: Path, ports: Sequence[int], more: str = "") -> Iterator[DemoHub]:
+def running_demo(
+    root: Path, ports: Sequence[int], more: str = "", hub_type: type[DemoHub] = DemoHub
+) -> Iterator[DemoHub]:
     assert PROXY
     config = root / "jupyterhub_config.py"
     demo = PATIENTLY.format(demo=str(ROOT / "examples" / "hub" / "jupyterhub_config.py"), timeout=TIMEOUT)
@@ -159,7 +161,7 @@ def running_demo(root: Path, ports: Sequence[int], more: str = "") -> Iterator[D
             command, cwd=root, env={**kept, **given}, stdout=log, stderr=log, start_new_session=True
         ) as process,
     ):
-        hub = DemoHub(root, f"http://127.0.0.1:{ports[0]}/", password, admin)
+        hub = hub_type(root, f"http://127.0.0.1:{ports[0]}/", password, admin)
         try:
             until(lambda: is_up(hub), process)
             yield hub
