@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final, TextIO
 
-from jupyter_agentbox import auth_state_command, database_commands, history_commands, server_commands
+from jupyter_agentbox import database_commands, history_commands, server_commands
 from jupyter_agentbox.core.isolation import Isolation
 from jupyter_agentbox.core.look_alikes import look_alikes
 from jupyter_agentbox.core.policy import Policy
@@ -63,8 +63,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         from jupyter_agentbox import doctor  # noqa: PLC0415  # looks into parts that the others do not need
 
         return doctor.main(rest)
-    if name == auth_state_command.NAME:
-        return auth_state_command.main(rest)
+    if name == "auth-state-headers":
+        from jupyter_agentbox.hub import auth_state_headers  # noqa: PLC0415  # only the Hub service runs it
+
+        return auth_state_headers.main(rest)
     if name in history_commands.NAMES:
         return history_commands.main([name, *rest])
     if name in database_commands.NAMES:
@@ -449,7 +451,7 @@ def _parser() -> argparse.ArgumentParser:
     commands.add_parser("hub", help="serve central tools, approvals and the record beside a JupyterHub", add_help=False)
     commands.add_parser("doctor", help="check that everything needed for approvals is in place", add_help=False)
     commands.add_parser(
-        auth_state_command.NAME, help="print headers with a token of a user's sign-in to JupyterHub", add_help=False
+        "auth-state-headers", help="print a header with a token of a user's sign-in to JupyterHub", add_help=False
     )
     for name, text in {**history_commands.NAMES, **server_commands.NAMES, **database_commands.NAMES}.items():
         commands.add_parser(name, help=text, add_help=False)

@@ -227,14 +227,19 @@ class _NoRedirect(HTTPRedirectHandler):
 def running_oauth_server() -> Iterator[OAuthServer]:
     """Run one in a thread."""
     remote = OAuthServer()
-    config = uvicorn.Config(remote.app(), log_level="critical", lifespan="off")
-    server = uvicorn.Server(config)
+    with serving(remote.app()) as remote.origin:
+        yield remote
+
+
+@contextmanager
+def serving(app: Starlette) -> Iterator[str]:
+    """Serve an application in a thread; return its origin."""
+    server = uvicorn.Server(uvicorn.Config(app, log_level="critical", lifespan="off"))
     listening = socket.create_server(("127.0.0.1", 0))  # it listens already: nobody is refused
-    remote.origin = f"http://127.0.0.1:{listening.getsockname()[1]}"
     thread = threading.Thread(target=server.run, args=([listening],), daemon=True)
     thread.start()
     try:
-        yield remote
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}"
     finally:
         server.should_exit = True
         thread.join(60)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,7 +16,8 @@ from urllib.request import Request, build_opener
 from jupyter_agentbox.core.text import visible
 from jupyter_agentbox.no_redirects import NoRedirects
 
-NAME: Final = "auth-state-headers"
+from .id_jag import exchange_id_token, read_exchange
+
 #: Seconds to wait for the Hub's answer. A `headersHelper` may take ten in all.
 _PATIENCE: Final = 7
 _NO_SCOPE: Final = "the token in --token-file needs the scope `admin:auth_state`"
@@ -30,6 +32,8 @@ def main(argv: Sequence[str]) -> int:
     options = _parser().parse_args(argv)
     try:
         token = _token_in(_auth_state(options), options.key, options.user)
+        if options.id_jag is not None:
+            token = exchange_id_token(token, read_exchange(options.id_jag), resource=_resource())
     except (OSError, ValueError) as error:
         sys.stderr.write(visible(f"error: {error}\n"))
         return 1
@@ -40,7 +44,7 @@ def main(argv: Sequence[str]) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog=f"jupyter agentbox {NAME}",
+        prog="jupyter agentbox auth-state-headers",
         description="Print headers with a token of a user's sign-in to JupyterHub, for `headersHelper`.",
     )
     parser.add_argument("--user", metavar="NAME", required=True, help="whose token: --user=${HUB_USER}")
@@ -61,7 +65,20 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--scheme", default="Bearer", help="what stands before the token; empty for nothing (default: %(default)s)"
     )
+    parser.add_argument(
+        "--id-jag",
+        metavar="FILE",
+        type=Path,
+        help="exchange the token, which is an ID token (--key=id_token), for one of the MCP server, as this file says",
+    )
     return parser
+
+
+def _resource() -> str:
+    """Return the MCP server's address, which a `headersHelper` gets."""
+    if not (url := os.environ.get("MCP_SERVER_URL")):
+        raise ValueError("--id-jag needs the MCP server's address in the variable MCP_SERVER_URL")
+    return url
 
 
 def _auth_state(options: argparse.Namespace) -> Any:
