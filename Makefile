@@ -14,6 +14,7 @@ VENV_PEER := .venv-peer
 VENV_OLDEST := .venv-oldest-lab
 VENV_COLLABORATION := .venv-collaboration
 VENV_HUB5 := .venv-hub5
+VENV_ENTERPRISE_GATEWAY := .venv-enterprise-gateway
 BIN := $(VENV)/bin
 PATH := $(CURDIR)/$(BIN):$(PATH):$(CURDIR)/node_modules/.bin
 export PATH
@@ -31,6 +32,7 @@ IK630_READY := $(VENV_IK630)/.stamp-python
 OLDEST_READY := $(VENV_OLDEST)/.stamp-python
 COLLABORATION_READY := $(VENV_COLLABORATION)/.stamp-python
 HUB5_READY := $(VENV_HUB5)/.stamp-python
+ENTERPRISE_GATEWAY_READY := $(VENV_ENTERPRISE_GATEWAY)/.stamp-python
 NODE_READY := node_modules/.stamp-node
 LAB_BUILT := jupyter_agentbox/labextension/package.json
 LAB_LINKED := $(VENV)/.stamp-labextension
@@ -75,6 +77,12 @@ $(COLLABORATION_READY): pyproject.toml | $(PYTHON_READY)
 $(HUB5_READY): pyproject.toml $(LAB_BUILT) | $(PYTHON_READY)
 	@[ -x $(VENV_HUB5)/bin/python ] || $(BIN)/python -m venv $(VENV_HUB5)
 	SKIP_JUPYTER_BUILDER=1 $(VENV_HUB5)/bin/python -m pip install --quiet --editable '.[dev]' 'jupyterhub==5.*'
+	@touch $@
+
+# It needs a jupyter_client and a jupyter_server that are older than those of its kernels, which run in the first one.
+$(ENTERPRISE_GATEWAY_READY): | $(PYTHON_READY)
+	@[ -x $(VENV_ENTERPRISE_GATEWAY)/bin/python ] || $(BIN)/python -m venv $(VENV_ENTERPRISE_GATEWAY)
+	$(VENV_ENTERPRISE_GATEWAY)/bin/python -m pip install --quiet 'jupyter-enterprise-gateway==3.*'
 	@touch $@
 
 $(NODE_READY): package.json $(wildcard yarn.lock .yarnrc.yml) | $(PYTHON_READY)
@@ -165,9 +173,10 @@ pytest: install $(IK630_READY) system-packages ## Run the Python tests: unit, in
 	    $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --durations=40 --durations-min=5 $(ARGS)
 
 .PHONY: test-versions
-test-versions: install $(OLDEST_READY) $(COLLABORATION_READY) $(HUB5_READY) system-packages ## Run the tests of the page in the oldest JupyterLab and Notebook and with jupyter-collaboration, and those of a Hub with JupyterHub 5
+test-versions: install $(OLDEST_READY) $(COLLABORATION_READY) $(HUB5_READY) $(ENTERPRISE_GATEWAY_READY) system-packages ## Run the tests of the page in the oldest JupyterLab and Notebook and with jupyter-collaboration, those of gateways with Enterprise Gateway, and those of a Hub with JupyterHub 5
 	AGENTBOX_TEST_OLDEST_LAB=$(CURDIR)/$(VENV_OLDEST)/bin/python $(BIN)/python -m pytest -n 0 tests/browser/test_versions.py $(ARGS)
 	AGENTBOX_TEST_COLLABORATION=$(CURDIR)/$(VENV_COLLABORATION)/bin/python $(BIN)/python -m pytest -n 0 tests/browser/test_collaboration.py $(ARGS)
+	AGENTBOX_TEST_ENTERPRISE_GATEWAY=$(CURDIR)/$(VENV_ENTERPRISE_GATEWAY)/bin/python $(BIN)/python -m pytest -n 0 tests/integration/test_gateway.py $(ARGS)
 	PATH="$(CURDIR)/$(VENV_HUB5)/bin:$$PATH" $(VENV_HUB5)/bin/python -m pytest -n 0 tests/hub $(ARGS)
 
 #: What depends on who runs it, one of each kind: limits, processes, files, system calls, sockets, the server's own.
@@ -213,6 +222,6 @@ bench: $(PYTHON_READY) ## Compare with ipybox, Osprey and Codex: A B A B, tables
 
 .PHONY: clean
 clean: ## Remove everything that was built or installed here
-	rm -rf $(VENV) $(VENV_IK630) $(VENV_PEER) $(VENV_OLDEST) $(VENV_COLLABORATION) $(VENV_HUB5) node_modules .demo .demo-hub dist docs/_build jupyter_agentbox/labextension labextension/lib \
+	rm -rf $(VENV) $(VENV_IK630) $(VENV_PEER) $(VENV_OLDEST) $(VENV_COLLABORATION) $(VENV_HUB5) $(VENV_ENTERPRISE_GATEWAY) node_modules .demo .demo-hub dist docs/_build jupyter_agentbox/labextension labextension/lib \
 	    .coverage* .hypothesis .mypy_cache .pytest_cache .ruff_cache *.tsbuildinfo
 	find jupyter_agentbox tests -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -20,6 +20,8 @@ from tests.ports import kept_port
 
 from .conftest import TIMEOUT, Kernel, Server, for_one_test, install_kernelspec, server_in_thread, start_server
 
+#: The Python of an environment with Enterprise Gateway, for `make test-versions`; else it is a Kernel Gateway.
+ENTERPRISE_GATEWAY = os.environ.get("AGENTBOX_TEST_ENTERPRISE_GATEWAY", "")
 TOKEN = "gateway-token"
 IS_LOADED = "'jupyter_agentbox' in __import__('sys').modules"
 ORDER = "from jupyter_agentbox import tools\ntools.shop.get_order(order_id=1001)['id']"
@@ -47,22 +49,35 @@ class Gateway:
             "--GatewayClient.gateway_retry_max=30",
         )
 
+    def command(self) -> tuple[str, ...]:
+        """Return what starts it. It lets everything through that a kernel publishes."""
+        if ENTERPRISE_GATEWAY:
+            install_kernelspec(self.root / "data", "python3", sys.executable)
+            return (
+                *(ENTERPRISE_GATEWAY, "-m", "enterprise_gateway", "--EnterpriseGatewayApp.ip=127.0.0.1"),
+                *(f"--EnterpriseGatewayApp.port={self.port}", "--EnterpriseGatewayApp.port_retries=0"),
+                "--EnterpriseGatewayApp.list_kernels=True",
+            )
+        return (
+            *(sys.executable, "-m", "kernel_gateway", "--KernelGatewayApp.ip=127.0.0.1"),
+            *(f"--KernelGatewayApp.port={self.port}", "--KernelGatewayApp.port_retries=0"),
+            "--JupyterWebsocketPersonality.list_kernels=True",
+            "--ZMQChannelsWebsocketConnection.limit_rate=False",
+        )
+
     def start(self) -> None:
-        """Start it. It lets everything through that a kernel publishes."""
+        """Start it."""
         environment = {
             **os.environ,
             **{f"JUPYTER_{kind.upper()}_DIR": str(self.root / kind) for kind in ("config", "runtime", "data")},
             "IPYTHONDIR": str(self.root / "ipython"),
             "KG_AUTH_TOKEN": TOKEN,
+            "EG_AUTH_TOKEN": TOKEN,
+            "EG_UNAUTHORIZED_USERS": "nobody",  # otherwise root, as whom some run the tests
         }
         with (self.root / "gateway.log").open("ab") as log:
             self.process = subprocess.Popen(
-                [
-                    *(sys.executable, "-m", "kernel_gateway", "--KernelGatewayApp.ip=127.0.0.1"),
-                    *(f"--KernelGatewayApp.port={self.port}", "--KernelGatewayApp.port_retries=0"),
-                    "--JupyterWebsocketPersonality.list_kernels=True",
-                    "--ZMQChannelsWebsocketConnection.limit_rate=False",
-                ],
+                self.command(),
                 env=environment,
                 cwd=self.root,
                 stdin=subprocess.DEVNULL,
