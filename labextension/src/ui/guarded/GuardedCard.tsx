@@ -146,9 +146,13 @@ function explain(refusal: Refusal, trans: TranslationBundle): string {
       return trans.__(
         'That did not count: the card had just moved, or something covered it. Try again.'
       );
+    case 'early':
+      return trans.__(
+        'That did not count: the focus had just come to this card. Wait a moment, and press the key again.'
+      );
     case 'focus':
       return trans.__(
-        'That did not count: the focus had just come to this card, or you were typing. Click the card or press Tab, and try again.'
+        'That did not count: the focus came to this card by itself, or while you were typing. Click the card or press Tab, and try again.'
       );
     case 'unseen':
       return trans.__(

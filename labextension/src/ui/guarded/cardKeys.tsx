@@ -9,8 +9,11 @@ import { KeyGuard, letterOf, takesText } from './keyGuard';
 /** The action of a letter, which checks itself whether it may act. */
 type Press = () => void;
 
-/** Why a press did not count: the card had moved or was covered, the focus had just arrived, or the button was out of view. */
-export type Refusal = 'moved' | 'focus' | 'unseen';
+/**
+ * Why a press did not count. `moved`: the card had moved or was covered. `early`: the focus had just arrived. `focus`: the
+ * person had not gone to the card themselves. `unseen`: the button was out of view.
+ */
+export type Refusal = 'moved' | 'early' | 'focus' | 'unseen';
 
 /** The letters of a card. */
 export interface ICardKeys {
@@ -108,14 +111,14 @@ export function useCardKeys(
     }
     if (letter === '?') {
       setHelp(help ? null : [...bound.keys()]);
-      guard.pass(native);
+      guard.pass();
     } else if (!press && guard.isMeant) {
       guard.accept();
       step(root.current, STEPS[letter] ?? 1);
-      guard.pass(native);
+      guard.pass();
     } else {
-      refuse('focus');
-      guard.disturb(native);
+      refuse(guard.isMeant ? 'early' : 'focus');
+      guard.delay();
     }
   };
   const bind = React.useCallback(

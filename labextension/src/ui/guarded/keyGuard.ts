@@ -166,7 +166,7 @@ export class KeyGuard {
     return this._isReady;
   }
 
-  /** Note a key on the card that is not one of its letters, so that the next one has to wait. */
+  /** Note a key on the card that is not one of its letters, so that the next letter has to wait. */
   disturb(event: KeyboardEvent): void {
     if (MODIFIERS.includes(event.key)) {
       return;
@@ -180,10 +180,15 @@ export class KeyGuard {
     this._rest();
   }
 
+  /** Note a letter of the card that came too early, so that the next one has to wait anew. */
+  delay(): void {
+    this._rest();
+  }
+
   /** Note a letter that decides nothing, after which the next one need not wait if the focus is still here. */
-  pass(event: KeyboardEvent): void {
+  pass(): void {
     if (this._isLate) {
-      this.disturb(event); // it may be of what they were writing
+      this.delay(); // it may be of what they were writing
     }
   }
 

@@ -90,7 +90,7 @@ test('a letter counts on a card to which a person went, after the delay', () => 
   wait(GUARD_TIME - 1);
   type(card, 'a');
   expect(press).not.toHaveBeenCalled();
-  expect(refuse).toHaveBeenLastCalledWith('focus');
+  expect(refuse).toHaveBeenLastCalledWith('early');
   wait(GUARD_TIME);
   type(card, 'a');
   expect(press).toHaveBeenCalledTimes(1);
@@ -128,6 +128,7 @@ test('what somebody types on decides nothing where a program moved the focus, ho
     type(card, 'a');
   }
   expect(press).not.toHaveBeenCalled();
+  expect(refuse).toHaveBeenLastCalledWith('focus');
 });
 
 test.each([
@@ -205,7 +206,31 @@ describe('where the page is busy before the focus follows what a person did', ()
     expect(press).not.toHaveBeenCalled();
   });
 
-  test.each(['b', 'a', '?', 'jb', 'kja'])(
+  test.each(['a', 'aa', '?', 'kja'])(
+    'a letter that comes just after it does not count, such as the last of “%s”, but the next one does after the delay',
+    async text => {
+      const first = show();
+      const here = (): Element => document.activeElement ?? document.body;
+      await goSlowlyTo(
+        first,
+        () => undefined,
+        () => {
+          for (const letter of text) {
+            wait(GUARD_TIME - 1);
+            type(here(), letter);
+          }
+          wait(GUARD_TIME - 1);
+          type(here(), 'a');
+        }
+      );
+      expect(press).not.toHaveBeenCalled();
+      expect(refuse).toHaveBeenLastCalledWith('early');
+      type(here(), 'a');
+      expect(press).toHaveBeenCalledTimes(1);
+    }
+  );
+
+  test.each(['b', 'ab', 'jb'])(
     'they do not if what the person writes comes just after it, such as “%s”',
     async text => {
       const first = show();
