@@ -245,7 +245,7 @@ def _add_history(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--since", metavar="TIME", help=f"calls made since then: {when}")
     parser.add_argument("--until", metavar="TIME", help="calls made before this time")
     parser.add_argument("--server", metavar="NAME", help="an MCP server's name, or a pattern such as 'shop*'")
-    parser.add_argument("--tool", metavar="NAME", help="a tool's name, or a pattern such as 'delete_*'")
+    parser.add_argument("--tool", metavar="NAME", help="a tool's name, or a pattern such as 'delete_*' or 'shop.set_*'")
     parser.add_argument(
         "--reviewer", metavar="NAME", help="who decided: a part of the name, `rule`, or a method such as `api_token`"
     )

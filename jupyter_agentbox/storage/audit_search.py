@@ -50,6 +50,7 @@ _STEP: Final = 500
 _PATIENCE: Final = 0.05
 #: JSON's `null` as displayed in a call.
 _NONE: Final = "none"
+_WILD: Final = re.compile(r"[*?\[]")
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 _RECORD: Final = (*("id", "created_at", "status", "tool_digest", "request", "progress"),)
@@ -154,7 +155,11 @@ def _conditions(query: AuditQuery, dialect: str) -> list[ColumnElement[bool]]:
         # SQLite would take an index of this column alone, and read all of its records.
         return UnaryExpression(found, operator=custom_op("+")) if dialect == "sqlite" else found
 
-    conditions = [_named(column(name), value, dialect) for name, value in _names(query) if value is not None]
+    conditions: list[ColumnElement[bool]] = []
+    if query.server is not None:
+        conditions.append(_named(column("server"), query.server, dialect))
+    if query.tool is not None:
+        conditions.append(_is_tool(query.tool, column, dialect))
     if query.thread_id is not None:
         conditions.append(column("thread_id") == search_key(query.thread_id))
     if query.answers:
@@ -198,13 +203,20 @@ def _letter(letter: str) -> str:
     return f"[{''.join(cases)}]" if len(cases) > 1 or letter in "*?[" else letter
 
 
-def _names(query: AuditQuery) -> list[tuple[str, str | None]]:
-    return [("server", query.server), ("tool", query.tool)]
+def _is_tool(pattern: str, column: Callable[[str], ColumnElement[Any]], dialect: str) -> ColumnElement[bool]:
+    """Return the condition that a tool's name, or `server.tool` if the pattern has a dot, matches a pattern."""
+    is_named = _named(column("tool"), pattern, dialect)
+    if "." not in pattern:
+        return is_named
+    qualified = column("server").concat(".").concat(column("tool"))
+    if _WILD.search(pattern) is None:
+        qualified = func.substr(qualified, 1, SEARCHED)
+    return or_(is_named, _named(qualified, pattern, dialect))
 
 
 def _named(column: ColumnElement[Any], pattern: str, dialect: str) -> ColumnElement[bool]:
     """Return the condition that a name matches a pattern."""
-    if re.search(r"[*?\[]", pattern) is None:
+    if _WILD.search(pattern) is None:
         return column == search_key(pattern)
     key = text_key(pattern)
     if dialect == "sqlite":

@@ -146,6 +146,37 @@ async def test_reviewers_are_found_by_the_names_under_which_they_are_shown(
     assert await ids(url, decided, reviewer=reviewer) == expected.split()
 
 
+@pytest.mark.parametrize(
+    ("tool", "expected"),
+    [
+        ("shop.set_price", "plain"),
+        ("shop.set_*", "plain"),
+        ("*shop.set_price*", "dotted plain"),
+        ("my.shop.set_price", "dotted"),
+        ("m?.shop.*", "dotted"),
+        ("v1.set_price", "versioned"),
+        ("shop.v1.set_price", "versioned"),
+        ("set_price", "dotted plain"),
+        ("shop*", ""),
+        ("shop.", ""),
+        ("hop.set_price", ""),
+        ("long." + "x" * 150, "long"),
+        ("long.x*x", "long"),
+    ],
+)
+async def test_a_tool_is_found_by_its_name_with_and_without_its_server(url: str, tool: str, expected: str) -> None:
+    names = {
+        "long": ("long", "x" * 150),
+        "versioned": ("shop", "v1.set_price"),
+        "plain": ("shop", "set_price"),
+        "dotted": ("my.shop", "set_price"),
+    }
+    made = [a_request(id, call=a_call(server=server, tool=name)) for id, (server, name) in names.items()]
+    times = [replace(request, created_at=NOON + timedelta(hours=hour)) for hour, request in enumerate(made)]
+
+    assert await ids(url, times, tool=tool) == expected.split()
+
+
 async def test_a_call_is_found_by_what_lists_show_of_it(url: str) -> None:
     edited = a_request("edited", call=a_call(arguments={"order_id": 7, "note": None, "is_new": True}))
     edited = edited.decide(a_decision(edited, arguments={"order_id": 8, "note": None, "is_new": True}))
@@ -192,7 +223,9 @@ async def plan_of(directory: Path, **query: Any) -> str:
     return found
 
 
-@pytest.mark.parametrize("query", [{}, {"server": "s", "statuses": (Status.PENDING,)}, {"reviewer": "x", "tool": "a*"}])
+@pytest.mark.parametrize(
+    "query", [{}, {"server": "s", "statuses": (Status.PENDING,)}, {"reviewer": "x", "tool": "a.b*"}]
+)
 async def test_a_search_reads_one_index_and_no_other_record(tmp_path: Path, query: dict[str, Any]) -> None:
     found = await plan_of(tmp_path, **query)
 
