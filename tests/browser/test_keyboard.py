@@ -410,6 +410,35 @@ def test_each_call_of_a_loop_takes_one_key_and_a_key_too_many_changes_no_cell(
     assert person.cell(0).locator(".cm-content").inner_text().startswith("from jupyter_agentbox")
 
 
+@pytest.mark.parametrize("place", ["card", "panel"])
+def test_a_letter_too_many_after_the_last_request_inserts_no_cell(
+    person: Person, notebook: Callable[..., str], lab: Lab, place: str
+) -> None:
+    path = notebook(ASK, "'next'")
+    decided = len(lab.approvals(path, "approved"))
+    person.open(path)
+    person.edit(0)
+    person.keyboard.press("Shift+Enter")
+    expect(person.card()).to_be_visible()
+    if place == "card":
+        ready_for_letters(person, person.card())
+    else:
+        person.choose_command("Go to Next Approval Request")
+        card = person.item("shop.list_orders").get_by_role("group", name="Approval request shop.list_orders")
+        expect(card).to_be_focused()
+        await_letters(card)
+    person.keyboard.press("a")
+    expect(person.cell(1)).to_be_focused()
+    person.keyboard.press("a")
+    person.keyboard.press("r")
+    person.keyboard.press("a")
+    assert person.notebook.locator(".jp-Cell").count() == 2
+    assert person.notebook.locator(".jp-RawCell").count() == 0
+    person.keyboard.press("Shift+Enter")
+    expect(person.cell(1)).to_contain_text("'next'")
+    assert len(lab.approvals(path, "approved")) == decided + 1
+
+
 GATHERED = """import asyncio
 from jupyter_agentbox import tools
 runs = globals().get("runs", 0) + 1

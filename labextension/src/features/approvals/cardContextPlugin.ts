@@ -22,6 +22,7 @@ import { reviewerNames } from '../../ui/text/reviewers';
 import { MAKE_RULE } from '../../ui/commandIds';
 import { showPage } from '../../ui/showPage';
 import { FocusRestorer } from './focusRestorer';
+import { Follower } from './follower';
 import { tellOfNoCard } from './noCard';
 import { makeValuePage } from './valuePage';
 
@@ -60,6 +61,7 @@ export const cardContextPlugin: JupyterFrontEndPlugin<ICardContext> = {
       void app.commands.execute(MAKE_RULE, { requestId, effect });
     };
     const restorer = new FocusRestorer(notebooks, consoles);
+    const follower = new Follower();
     const context: ICardContext = {
       ...language,
       model,
@@ -69,7 +71,10 @@ export const cardContextPlugin: JupyterFrontEndPlugin<ICardContext> = {
       locks,
       editors,
       makeRule,
-      restoreFocus: restorer.leave.bind(restorer),
+      restoreFocus: from => {
+        restorer.leave(from);
+        follower.follow(from);
+      },
       proposeUpdate: client.proposeUpdate.bind(client),
       noCard: approval => {
         tellOfNoCard(approval, language.trans);

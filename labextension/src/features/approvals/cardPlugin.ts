@@ -7,7 +7,6 @@ import { IRenderMimeRegistry } from '@jupyterlab/rendermime';
 
 import { IApprovalPanel, ICardContext } from '../../internalTokens';
 import { cardRendererFactory } from '../../ui/card/CardRenderer';
-import { Follower } from './follower';
 import { insertBelow, sourceOf } from './insertBelow';
 import { valueOf } from './valueOf';
 
@@ -27,11 +26,6 @@ export const cardPlugin: JupyterFrontEndPlugin<void> = {
   ): void => {
     const openInPanel = panel?.focusRequest.bind(panel);
     const openTogether = panel?.focusTogether.bind(panel);
-    const follower = new Follower();
-    const leave = (card: HTMLElement): void => {
-      base.restoreFocus?.(card);
-      follower.follow(card);
-    };
     const missingValueOf: ICardContext['missingValueOf'] = tool => ({
       nameFor: card => valueOf(sourceOf(notebooks, card), tool),
       insert: (card, name) => {
@@ -44,7 +38,7 @@ export const cardPlugin: JupyterFrontEndPlugin<void> = {
       openInPanel,
       openTogether,
       openPanel,
-      leave,
+      leave: base.restoreFocus,
       missingValueOf
     };
     const { factory, rank } = cardRendererFactory(context);

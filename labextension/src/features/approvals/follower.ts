@@ -4,14 +4,15 @@
  * Code that was allowed puts out what it puts out, and the next request of the same cell may come below the edge of the
  * window. Until the person does anything else, that request is brought into view; where none waits, the agent's answer is.
  * After an answer by key, a request that comes soon gets the focus, too, so that each call of a loop takes one key; such a
- * key that comes too early does not reach the notebook, in which it would mean something else.
+ * key that comes too early, or after the last request, does not reach the notebook, in which it would mean something else.
  */
 import type { IDisposable } from '@lumino/disposable';
 
 import {
   acceptEarlyLetter,
   followDeed,
-  letterOf
+  letterOf,
+  takesText
 } from '../../ui/guarded/keyGuard';
 
 /** The letters that decide a request, or lead to another. */
@@ -28,6 +29,8 @@ const OTHER_DEEDS = ['pointerdown', 'wheel', 'keydown', 'touchstart'] as const;
 const SOON = 5000;
 /** Milliseconds after it in which a letter for the next request is kept from the notebook. */
 const EARLY = 1500;
+/** Milliseconds after an answer by letter in which a letter too many is kept from the notebook, if there is no next request. */
+const LATE = 1000;
 
 /** Follows one cell at a time. It lives as long as the page. */
 export class Follower {
@@ -40,10 +43,11 @@ export class Follower {
     });
   }
 
-  /** Follow what appears under the cell of a card that was answered. */
+  /** Follow what appears under the cell of a card that was answered. The panel's list has no cell. */
   follow(card: HTMLElement): void {
     this._stop();
     this._answeredAt = this._isByKey ? performance.now() : -Infinity;
+    this._answer = this._letter;
     const cell = card.closest<HTMLElement>('.jp-Cell');
     if (!cell || typeof ResizeObserver === 'undefined') {
       return;
@@ -61,25 +65,43 @@ export class Follower {
   }
 
   private readonly _onDeed = (event: Event): void => {
-    if (event instanceof KeyboardEvent && this._isTooEarly(event)) {
+    const isKey = event instanceof KeyboardEvent;
+    const letter = isKey ? letterOf(event) : '';
+    if (isKey && (this._isTooEarly(letter) || this._isTooMany(letter))) {
       event.preventDefault();
       event.stopImmediatePropagation();
-      acceptEarlyLetter();
-      this._followDeed();
+      if (this._cell) {
+        acceptEarlyLetter();
+        this._followDeed();
+      }
       return;
     }
-    this._isByKey = event instanceof KeyboardEvent;
+    this._isByKey = isKey;
+    this._letter = letter;
     this._stop();
   };
 
-  /** Whether a key is meant for a request that has not come yet. */
-  private _isTooEarly(event: KeyboardEvent): boolean {
+  /** Whether a letter is meant for a request that has not come yet. */
+  private _isTooEarly(letter: string): boolean {
     return (
       this._cell !== null &&
       this._sinceAnswer < EARLY &&
-      LETTERS.includes(letterOf(event)) &&
+      LETTERS.includes(letter) &&
       isRunning(this._cell) &&
       isCommandMode()
+    );
+  }
+
+  /**
+   * Whether a letter belongs to the card that was answered by letter, and comes to the notebook instead: any letter where
+   * it would be a command, and only the same one where it would be text.
+   */
+  private _isTooMany(letter: string): boolean {
+    return (
+      LETTERS.includes(this._answer) &&
+      this._sinceAnswer < LATE &&
+      ((LETTERS.includes(letter) && isCommandTarget()) ||
+        (letter === this._answer && isEditor()))
     );
   }
 
@@ -96,15 +118,20 @@ export class Follower {
   private _stop(): void {
     this._observer?.disconnect();
     this._observer = null;
+    this._answer = '';
     this._cell = null;
     this._following?.dispose();
     this._following = null;
   }
 
+  /** The letter of the last answer, until the person does something else. */
+  private _answer = '';
   private _answeredAt = -Infinity;
   private _cell: HTMLElement | null = null;
   private _following: IDisposable | null = null;
   private _isByKey = false;
+  /** The letter of the last key; empty after another key or deed. */
+  private _letter = '';
   private _observer: ResizeObserver | null = null;
 }
 
@@ -129,5 +156,24 @@ function isCommandMode(): boolean {
   return Boolean(
     activeElement?.closest('.jp-Notebook.jp-mod-commandMode') &&
     !activeElement.closest('.jp-AgentBox-card')
+  );
+}
+
+/** Whether a letter would be a command of the notebook, as it would be on a card that was answered. */
+function isCommandTarget(): boolean {
+  const { activeElement } = document;
+  return Boolean(
+    activeElement?.closest('.jp-Notebook.jp-mod-commandMode') &&
+    !activeElement.closest(".jp-AgentBox-card[data-status='pending']") &&
+    !takesText(activeElement)
+  );
+}
+
+/** Whether a letter would be text in a cell or a console. */
+function isEditor(): boolean {
+  return (
+    document.activeElement?.matches(
+      '.jp-Notebook .cm-content, .jp-CodeConsole .cm-content'
+    ) ?? false
   );
 }
