@@ -49,7 +49,7 @@ export function TryTool(props: ITryToolProps): JSX.Element {
   const read = draftArguments(draft, trans);
   const root = React.useRef<HTMLDivElement>(null);
   useFirstField(root);
-  const { unplaced } = useWrong(schema, draft, error);
+  const { unplaced } = useWrong(schema, draft, error, trans);
   useRefusal(root, error, () => {
     whatIsWrong(root.current, draft.mode)?.focus();
   });
@@ -113,7 +113,7 @@ export function TryTool(props: ITryToolProps): JSX.Element {
           }}
         />
       )}
-      {[draft.problem, read.error, unplaced].filter(Boolean).map(text => (
+      {[draft.problem, read.error, ...unplaced].filter(Boolean).map(text => (
         <p key={text} className="jp-AgentBox-error" role="alert">
           {text}
         </p>

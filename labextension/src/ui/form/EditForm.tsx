@@ -38,9 +38,10 @@ export function EditForm(props: IEditFormProps): JSX.Element {
   const { marked, unplaced } = useWrong(
     approval.tool.input_schema,
     draft,
-    props.error
+    props.error,
+    trans
   );
-  const isWrong = marked > 0 || Boolean(unplaced ?? read.error);
+  const isWrong = marked > 0 || unplaced.length > 0 || read.error !== null;
   const changed = read.values
     ? changedNames(approval.call.arguments, read.values)
     : [];
@@ -91,7 +92,7 @@ export function EditForm(props: IEditFormProps): JSX.Element {
       )}
       <EditFooter
         {...props}
-        errors={[draft.problem, read.error, unplaced]}
+        errors={[draft.problem, read.error, ...unplaced]}
         marked={marked}
         values={read.values}
         correct={isWrong ? correct : undefined}

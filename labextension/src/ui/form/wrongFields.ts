@@ -1,20 +1,30 @@
 /**
  * What is wrong in a form for arguments, where that stands, and the way there.
  */
+import type { TranslationBundle } from '@jupyterlab/translation';
 import React from 'react';
 
 import type { IJsonObject } from '../../api/json';
 import type { IArgumentError } from '../card/useSending';
+import { draftArguments } from './draft';
 import type { IDraft } from './draft';
 import { hasField, toFormSchema } from './formSchema';
-import { countWrong } from './validation';
+import { countWrong, wrongValues } from './validation';
 
-/** What is known to be wrong: in how many fields of the form, and what the server says that is about none of them. */
+/** What is known to be wrong. */
+export interface IWrong {
+  /** The number of fields of the form. */
+  marked: number;
+  /** What is wrong with values that have no field, and what the server says that is about no field. */
+  unplaced: readonly string[];
+}
+
 export function useWrong(
   source: IJsonObject,
   draft: IDraft,
-  error: IArgumentError | null
-): { marked: number; unplaced: string | null } {
+  error: IArgumentError | null,
+  trans: TranslationBundle
+): IWrong {
   const form = React.useMemo(
     () => toFormSchema(source, draft.start),
     [source, draft.start]
@@ -23,14 +33,20 @@ export function useWrong(
     () => (form ? countWrong(draft.values, form.schema) : 0),
     [form, draft.values]
   );
-  if (draft.mode === 'json' || !form) {
-    return { marked: 0, unplaced: error?.message ?? null };
-  }
-  const isPlaced = error !== null && hasField(form.schema, error.parameter);
+  const shown = draft.mode === 'form' ? form : null;
+  const unfit = React.useMemo(() => {
+    const { values } = draftArguments(draft, trans);
+    const isChecked = (name: string): boolean =>
+      !shown || !hasField(shown.schema, name);
+    return values ? wrongValues(values, source, trans, isChecked) : [];
+  }, [draft, shown, source, trans]);
+  const isPlaced =
+    shown !== null && error !== null && hasField(shown.schema, error.parameter);
+  const said = error && !isPlaced ? [error.message] : [];
+  // The form sends only what it takes for right, so that the server's objection stands alone.
   return {
-    // The form sends only what it takes for right, so that the server's objection stands alone.
-    marked: isPlaced ? Math.max(found, 1) : found,
-    unplaced: isPlaced ? null : (error?.message ?? null)
+    marked: shown ? Math.max(found, isPlaced ? 1 : 0) : 0,
+    unplaced: [...unfit, ...said]
   };
 }
 

@@ -205,6 +205,43 @@ test('as JSON, the objection stands once below the text, and goes when that is c
   expect(isOff(ALLOW)).toBe(false);
 });
 
+test('as JSON, a value that the form would refuse keeps the button off, and is named', async () => {
+  const sent = await openForm();
+  press('JSON');
+  const json = 'Arguments as JSON';
+  type(json, '{"product_id": "5", "price": -3, "code": 7}');
+  expect(isOff(ALLOW)).toBe(true);
+  expect(field(json).getAttribute('aria-invalid')).toBe('true');
+  for (const text of [
+    '“product_id”: Not a whole number',
+    '“price”: Must be more than 0',
+    '“code”: Not a text'
+  ]) {
+    expect(screen.getAllByText(text)).toHaveLength(1);
+    expect(description(button(ALLOW))).toContain(text);
+  }
+  button(ALLOW).focus();
+  press(ALLOW);
+  pressEnter(field(json), { ctrlKey: true });
+  expect(document.activeElement).toBe(field(json));
+  expect(sent).toEqual([]);
+  type(json, '{"product_id": 5, "price": 3, "code": "7", "more": null}');
+  expect(isOff(ALLOW)).toBe(false);
+  await send();
+  expect(sent).toHaveLength(1);
+});
+
+test('what is wrong and has no field in the form is named there, too', async () => {
+  await openForm();
+  press('JSON');
+  type('Arguments as JSON', '{"product_id": 5, "price": "much", "code": "A"}');
+  press('Form');
+  expect(screen.getByText('“price”: Not a number')).toBeTruthy();
+  expect(isOff(ALLOW)).toBe(true);
+  press(ALLOW);
+  expect(document.activeElement).toBe(button('JSON'));
+});
+
 test('broken JSON is said once, and a try to send it leads back to it', async () => {
   const sent = await openForm();
   press('JSON');
