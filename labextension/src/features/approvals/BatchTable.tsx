@@ -84,12 +84,16 @@ export function BatchTable(props: IBatchTableProps): JSX.Element {
       isGuarded={pending.length > 0}
       data-status={pending.length > 0 ? 'pending' : undefined}
       data-risk={describeRisk(first, trans).risk}
-      aria-label={trans._n(
-        '%1 approval request of %2',
-        '%1 approval requests of %2',
-        pending.length,
-        name
-      )}
+      aria-label={
+        pending.length > 0
+          ? trans._n(
+              '%1 approval request of %2',
+              '%1 approval requests of %2',
+              pending.length,
+              name
+            )
+          : trans.__('Decided requests of %1', name)
+      }
       onKeyDownCapture={onKeyDown}
     >
       <Head

@@ -84,22 +84,34 @@ function placeTexts(rule: IJsonObject, trans: TranslationBundle): string[] {
   return texts;
 }
 
-/** The effect that a rule would have had on past calls, in words. */
+/** The effect that a rule would have had on past calls, in words. Parts that are zero are left out. */
 export function dryRunText(run: IDryRun, trans: TranslationBundle): string {
+  if (run.looked_at === 0) {
+    return trans.__('The history has no calls yet.');
+  }
+  if (run.matched === 0) {
+    return trans._n(
+      'It does not match the last call.',
+      'Of the last %1 calls it matches none.',
+      run.looked_at
+    );
+  }
   const looked = trans._n(
-    'Of the last call it matches %2.',
+    'It matches the last call.',
     'Of the last %1 calls it matches %2.',
     run.looked_at,
     run.matched
   );
-  if (run.matched === 0) {
+  const parts = [
+    run.allow > 0 ? trans.__('allowed %1', run.allow) : '',
+    run.ask > 0 ? trans.__('asked about %1', run.ask) : '',
+    run.deny > 0 ? trans.__('denied %1', run.deny) : ''
+  ].filter(Boolean);
+  const last = parts.pop();
+  if (last === undefined) {
     return looked;
   }
-  const would = trans.__(
-    'It would have allowed %1, asked about %2 and denied %3.',
-    run.allow,
-    run.ask,
-    run.deny
-  );
-  return `${looked} ${would}`;
+  const all =
+    parts.length > 0 ? trans.__('%1 and %2', parts.join(', '), last) : last;
+  return `${looked} ${trans.__('It would have %1.', all)}`;
 }

@@ -109,8 +109,13 @@ test('a table in which nothing waits any more counts nothing and offers nothing 
   showTable([{}, ended]);
   expect(screen.getByText('1 waiting')).not.toBeNull();
   expect(screen.getByLabelText(/^All of this cell/)).not.toBeNull();
+  const name = (): string | null =>
+    document.querySelector('.jp-AgentBox-batch')?.getAttribute('aria-label') ??
+    null;
+  expect(name()).toMatch(/^1 approval request of /);
   cleanup();
   showTable([ended, ended]);
+  expect(name()).toMatch(/^Decided requests of /);
   expect(document.body.textContent).not.toContain('waiting');
   expect(document.body.textContent).not.toContain('All of this');
   expect(document.body.textContent).not.toContain('all of this');
