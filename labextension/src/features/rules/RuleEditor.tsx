@@ -16,6 +16,7 @@ import { PersonButton } from '../../ui/guarded/PersonButton';
 import { useFirstFocus } from '../../ui/hooks/useFirstFocus';
 import { messageOf } from '../../ui/text/messages';
 import { dryRunText, effectText } from './ruleWords';
+import { useEscape } from './useEscape';
 
 const EFFECTS: readonly Effect[] = ['allow', 'ask', 'deny'];
 const LEVELS = ['', 'srt', 'landlock', 'bubblewrap-host-proc', 'bubblewrap'];
@@ -32,11 +33,20 @@ export function RuleEditor(props: IRuleEditorProps): JSX.Element {
   const [fields, setFields] = React.useState(() => fieldsOf(props.rule));
   const [said, setSaid] = React.useState('');
   const [isBusy, setBusy] = React.useState(false);
+  const form = React.useRef<HTMLDivElement>(null);
+  const whyId = React.useId();
   const first = React.useRef<HTMLSelectElement>(null);
   useFirstFocus(first, true);
-  const set = (name: string, value: string): void => {
-    setFields({ ...fields, [name]: value });
-    setSaid('');
+  const start = fieldsOf(props.rule);
+  const escape = useEscape(
+    NAMES.some(name => fields[name] !== start[name]),
+    props.onCancel
+  );
+  const problem = problemOf(fields, trans);
+  const correct = (): void => {
+    form.current
+      ?.querySelector<HTMLElement>(`[name='${problem?.field ?? ''}']`)
+      ?.focus();
   };
   const act = async (
     deed: (rule: IJsonObject) => Promise<string>
@@ -50,68 +60,54 @@ export function RuleEditor(props: IRuleEditorProps): JSX.Element {
       setBusy(false);
     }
   };
+  const field = (name: string): IFieldProps => ({
+    ...wordsOf(name, trans),
+    name,
+    value: fields[name],
+    isWrong: problem?.field === name && fields[name].trim() !== '',
+    onChange: value => {
+      setFields({ ...fields, [name]: value });
+      setSaid('');
+      escape.forget();
+    }
+  });
   return (
     <GuardedCard
+      ref={form}
       className="jp-AgentBox-ruleForm"
       isGuarded
       data-lm-suppress-shortcuts="true"
       aria-label={trans.__('Rule')}
+      onKeyDownCapture={escape.onKeyDown}
     >
       <Choice
+        {...field('effect')}
         field={first}
-        name={trans.__('Effect')}
-        value={fields['effect']}
         values={EFFECTS}
         nameOf={effect => effectText(effect, trans)}
-        onChange={value => set('effect', value)}
       />
-      <Field
-        name={trans.__('Server')}
-        value={fields['server']}
-        onChange={value => set('server', value)}
-      />
-      <Field
-        name={trans.__('Tool')}
-        value={fields['tool']}
-        onChange={value => set('tool', value)}
-      />
-      <Field
-        name={trans.__('Arguments (JSON)')}
-        value={fields['arguments']}
-        isLong
-        onChange={value => set('arguments', value)}
-      />
-      <Field
-        name={trans.__('Notebook')}
-        value={fields['notebook']}
-        onChange={value => set('notebook', value)}
-      />
+      <Field {...field('server')} />
+      <Field {...field('tool')} />
+      <Field {...field('arguments')} isLong />
+      <Field {...field('notebook')} />
       <Choice
-        name={trans.__('Isolation, at least')}
-        value={fields['isolation']}
+        {...field('isolation')}
         values={LEVELS}
         nameOf={level => level || trans.__('any')}
-        onChange={value => set('isolation', value)}
       />
-      <Field
-        name={trans.__('Seconds to wait')}
-        value={fields['timeout']}
-        onChange={value => set('timeout', value)}
-      />
-      <Field
-        name={trans.__('Reason')}
-        value={fields['reason']}
-        onChange={value => set('reason', value)}
-      />
+      <Field {...field('timeout')} />
+      <Field {...field('reason')} />
       <p className="jp-AgentBox-ruleSaid" role="status">
-        {said}
+        {escape.warning || said}
       </p>
       <Guarded>
         <div className="jp-AgentBox-buttons">
           <DecisionButton
             kind="neutral"
             label={trans.__('Save rule')}
+            describedBy={whyId}
             isBusy={isBusy}
+            correct={problem ? correct : undefined}
             onActivate={() =>
               void act(async rule => {
                 await props.onSave(rule);
@@ -121,6 +117,7 @@ export function RuleEditor(props: IRuleEditorProps): JSX.Element {
           />
           <PersonButton
             label={trans.__('Try on the history')}
+            isDisabled={problem !== null}
             onActivate={() =>
               void act(async rule =>
                 dryRunText(await props.tryRule(rule), trans)
@@ -131,10 +128,77 @@ export function RuleEditor(props: IRuleEditorProps): JSX.Element {
             label={trans.__('Cancel')}
             onActivate={props.onCancel}
           />
+          <span id={whyId} className="jp-AgentBox-why" role="status">
+            {problem?.text}
+          </span>
         </div>
       </Guarded>
     </GuardedCard>
   );
+}
+
+/** The label of a field, what it is for, and an example of what can be written into it. */
+function wordsOf(
+  name: string,
+  trans: TranslationBundle
+): { label: string; hint: string; example?: string } {
+  const texts: Record<
+    string,
+    { label: string; hint: string; example?: string }
+  > = {
+    effect: {
+      label: trans.__('Effect'),
+      hint: trans.__('Of all rules that match a call, the strictest decides.')
+    },
+    server: {
+      label: trans.__('Server'),
+      hint: trans.__(
+        'A name, or a pattern: “*” is any text, “?” any character.'
+      ),
+      example: 'shop'
+    },
+    tool: {
+      label: trans.__('Tool'),
+      hint: trans.__(
+        'A name or a pattern without the server; “*” is every tool.'
+      ),
+      example: 'set_*'
+    },
+    arguments: {
+      label: trans.__('Arguments (JSON)'),
+      hint: trans.__(
+        'Optional: conditions that all must be met. Texts are patterns, too.'
+      ),
+      example: '{"path": "/data/*", "amount": {"max": 50}}'
+    },
+    notebook: {
+      label: trans.__('Notebook'),
+      hint: trans.__(
+        'Optional: a path or a pattern; only calls from there match.'
+      ),
+      example: 'reports/*.ipynb'
+    },
+    isolation: {
+      label: trans.__('Isolation, at least'),
+      hint: trans.__(
+        'Only calls from kernels with at least this sandbox match.'
+      )
+    },
+    timeout: {
+      label: trans.__('Seconds to wait'),
+      hint: trans.__(
+        'Optional, for a rule that asks: after this time, a request expires.'
+      ),
+      example: '600'
+    },
+    reason: {
+      label: trans.__('Reason'),
+      hint: trans.__(
+        'Optional: shown when the rule asks, and in the error when it denies.'
+      )
+    }
+  };
+  return texts[name];
 }
 
 type Fields = Record<string, string>;
@@ -161,6 +225,30 @@ function fieldsOf(rule: IJsonObject): Fields {
 
 function textOf(value: IJsonObject[string] | undefined): string {
   return value === undefined || value === null ? '' : stringify(value);
+}
+
+/** The first field because of which the rule cannot be saved, and why; `null` if it can be. */
+function problemOf(
+  fields: Fields,
+  trans: TranslationBundle
+): { field: string; text: string } | null {
+  if (!fields['server'].trim()) {
+    return { field: 'server', text: trans.__('Fill in the server first.') };
+  }
+  if (!fields['tool'].trim()) {
+    return { field: 'tool', text: trans.__('Fill in the tool first.') };
+  }
+  for (const field of ['arguments', 'timeout']) {
+    const value = fields[field].trim();
+    try {
+      if (value) {
+        valueOf(field, value, trans);
+      }
+    } catch (error) {
+      return { field, text: messageOf(error) };
+    }
+  }
+  return null;
 }
 
 /** The rule in the fields. Throws if the arguments are not a JSON object, or the seconds not a number. */
@@ -218,33 +306,63 @@ function checked(
 
 interface IFieldProps {
   name: string;
+  label: string;
+  hint: string;
+  example?: string;
   value: string;
   isLong?: boolean;
+  isWrong: boolean;
   onChange: (value: string) => void;
 }
 
-function Field({ name, value, isLong, onChange }: IFieldProps): JSX.Element {
+/** The label of a field, the field, and what it is for. */
+function Labelled(
+  props: IFieldProps & { children: (hintId: string) => JSX.Element }
+): JSX.Element {
+  const id = React.useId();
   return (
-    <label className="jp-AgentBox-ruleField">
-      <span>{name}</span>
-      {isLong ? (
-        <textarea
-          className="jp-AgentBox-field jp-mod-code"
-          rows={3}
-          spellCheck={false}
-          value={value}
-          onChange={event => onChange(event.target.value)}
-        />
-      ) : (
-        <input
-          className="jp-AgentBox-field"
-          type="text"
-          spellCheck={false}
-          value={value}
-          onChange={event => onChange(event.target.value)}
-        />
-      )}
-    </label>
+    <div className="jp-AgentBox-ruleField">
+      <label>
+        <span>{props.label}</span>
+        {props.children(id)}
+      </label>
+      <span id={id} className="jp-AgentBox-ruleHint">
+        {props.hint}
+      </span>
+    </div>
+  );
+}
+
+function Field(props: IFieldProps): JSX.Element {
+  const { name, value, example, isWrong, onChange } = props;
+  return (
+    <Labelled {...props}>
+      {hintId => {
+        const common = {
+          name,
+          value,
+          placeholder: example,
+          spellCheck: false,
+          'aria-describedby': hintId,
+          'aria-invalid': isWrong
+        };
+        return props.isLong ? (
+          <textarea
+            {...common}
+            className="jp-AgentBox-field jp-mod-code"
+            rows={3}
+            onChange={event => onChange(event.target.value)}
+          />
+        ) : (
+          <input
+            {...common}
+            className="jp-AgentBox-field"
+            type="text"
+            onChange={event => onChange(event.target.value)}
+          />
+        );
+      }}
+    </Labelled>
   );
 }
 
@@ -258,21 +376,24 @@ interface IChoiceProps<T extends string> extends IFieldProps {
 function Choice<T extends string>(props: IChoiceProps<T>): JSX.Element {
   const { name, value, values, onChange } = props;
   return (
-    <label className="jp-AgentBox-ruleField">
-      <span>{name}</span>
-      <select
-        ref={props.field}
-        className="jp-AgentBox-field"
-        value={value}
-        onChange={event => onChange(event.target.value)}
-      >
-        {values.map(one => (
-          <option key={one} value={one}>
-            {props.nameOf(one)}
-          </option>
-        ))}
-      </select>
-    </label>
+    <Labelled {...props}>
+      {hintId => (
+        <select
+          ref={props.field}
+          className="jp-AgentBox-field"
+          name={name}
+          aria-describedby={hintId}
+          value={value}
+          onChange={event => onChange(event.target.value)}
+        >
+          {values.map(one => (
+            <option key={one} value={one}>
+              {props.nameOf(one)}
+            </option>
+          ))}
+        </select>
+      )}
+    </Labelled>
   );
 }
 

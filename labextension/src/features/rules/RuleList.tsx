@@ -20,6 +20,7 @@ import { FileProblem } from '../../ui/components/FileProblem';
 import { messageOf } from '../../ui/text/messages';
 import { RuleEditor, rulesOf } from './RuleEditor';
 import { effectText, hubPolicyText, lockedTexts, ruleText } from './ruleWords';
+import { useEscape } from './useEscape';
 
 export interface IRuleListProps {
   rules: IRulesModel;
@@ -31,7 +32,7 @@ export interface IRuleListProps {
  */
 type Edit = 'new' | 'json' | { rule: IJsonObject; place: number } | null;
 
-const NEW: IJsonObject = { effect: 'allow', server: '', tool: '*' };
+const NEW: IJsonObject = { effect: 'ask', server: '', tool: '' };
 
 export function RuleList({ rules }: IRuleListProps): JSX.Element {
   const trans = useTrans();
@@ -259,6 +260,7 @@ function JsonEditor(props: IJsonEditorProps): JSX.Element {
   const [opened] = React.useState(props.policy);
   const [text, setText] = React.useState(() => linesOf(opened.rules));
   const [said, setSaid] = React.useState('');
+  const escape = useEscape(text !== linesOf(opened.rules), props.onCancel);
   const field = React.useRef<HTMLTextAreaElement>(null);
   useFirstFocus(field, true);
   const save = async (): Promise<void> => {
@@ -281,6 +283,7 @@ function JsonEditor(props: IJsonEditorProps): JSX.Element {
       isGuarded
       data-lm-suppress-shortcuts="true"
       aria-label={trans.__('All rules')}
+      onKeyDownCapture={escape.onKeyDown}
     >
       <textarea
         ref={field}
@@ -291,6 +294,7 @@ function JsonEditor(props: IJsonEditorProps): JSX.Element {
         value={text}
         onChange={event => {
           setText(event.target.value);
+          escape.forget();
         }}
       />
       {opened.revision === props.policy.revision ? null : (
@@ -301,7 +305,7 @@ function JsonEditor(props: IJsonEditorProps): JSX.Element {
         </p>
       )}
       <p className="jp-AgentBox-ruleSaid" role="status">
-        {said}
+        {escape.warning || said}
       </p>
       <Guarded>
         <div className="jp-AgentBox-buttons">

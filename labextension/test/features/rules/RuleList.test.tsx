@@ -65,6 +65,17 @@ function type(name: string, value: string): void {
   fireEvent.change(screen.getByLabelText(name), { target: { value } });
 }
 
+/** Fill in what every rule has. */
+function fillIn(): void {
+  type('Server', 'bank');
+  type('Tool', 'pay');
+}
+
+function pressEscape(): void {
+  const init = { key: 'Escape', bubbles: true };
+  fireEvent.keyDown(document.activeElement ?? document.body, init);
+}
+
 beforeEach(() => {
   jest.useFakeTimers();
   layOut();
@@ -183,9 +194,11 @@ test.each([
   async (field, value, why) => {
     const model = show();
     await press('New rule…');
+    fillIn();
     type(field, value);
     waitForButtons();
     await press('Save rule');
+    expect(document.activeElement).toBe(screen.getByLabelText(field));
     await press('Try on the history');
     expect(text()).toContain(why);
     expect(model.save).not.toHaveBeenCalled();
@@ -229,7 +242,7 @@ test('a rule is written as a form, with digits as they were typed', async () => 
 test('a rule can be tried on the history before it is written', async () => {
   const model = show();
   await press('New rule…');
-  type('Server', 'bank');
+  fillIn();
   await press('Try on the history');
   expect(text()).toContain('Of the last 50 calls it matches 46.');
   expect(text()).toContain(
@@ -237,6 +250,101 @@ test('a rule can be tried on the history before it is written', async () => {
   );
   expect(model.save).not.toHaveBeenCalled();
 });
+
+test.each([
+  [{ looked_at: 0 }, 'The history has no calls yet.'],
+  [{ looked_at: 1 }, 'It does not match the last call.'],
+  [{ looked_at: 9 }, 'Of the last 9 calls it matches none.'],
+  [
+    { looked_at: 1, matched: 1, allow: 1 },
+    'It matches the last call. It would have allowed 1.'
+  ],
+  [
+    { looked_at: 9, matched: 5, ask: 3, deny: 2 },
+    'Of the last 9 calls it matches 5. It would have asked about 3 and denied 2.'
+  ],
+  [
+    { looked_at: 9, matched: 9, allow: 4, ask: 3, deny: 2 },
+    'Of the last 9 calls it matches 9. It would have allowed 4, asked about 3 and denied 2.'
+  ],
+  [
+    { looked_at: 9, matched: 2, unknown: 2 },
+    'Of the last 9 calls it matches 2.'
+  ]
+])('of a try that finds %j it says nothing of zero', async (found, words) => {
+  const nothing = { matched: 0, allow: 0, ask: 0, deny: 0, unknown: 0 };
+  show(
+    {},
+    { tryRule: jest.fn(() => Promise.resolve({ ...nothing, ...found })) }
+  );
+  await press('New rule…');
+  fillIn();
+  await press('Try on the history');
+  const said = document.querySelector('.jp-AgentBox-ruleSaid');
+  expect(said?.textContent).toBe(words);
+});
+
+test('a new rule asks, has no tool yet, and each of its fields says what it is for', async () => {
+  show();
+  await press('New rule…');
+  expect(screen.getByLabelText('Effect')).toHaveProperty('value', 'ask');
+  const tool = screen.getByLabelText('Tool') as HTMLInputElement;
+  expect([tool.value, tool.placeholder]).toEqual(['', 'set_*']);
+  const fields = document.querySelectorAll('input, select, textarea');
+  expect(fields).toHaveLength(8);
+  for (const field of fields) {
+    const hint = field.getAttribute('aria-describedby') ?? '';
+    expect(document.getElementById(hint)?.textContent).toBeTruthy();
+  }
+});
+
+test('a rule that lacks something cannot be saved, says why, and a try leads there', async () => {
+  const model = show();
+  await press('New rule…');
+  waitForButtons();
+  const save = screen.getByRole('button', { name: 'Save rule' });
+  const why = (): string =>
+    document.getElementById(save.getAttribute('aria-describedby') ?? '')
+      ?.textContent ?? '';
+  expect(save.getAttribute('aria-disabled')).toBe('true');
+  expect(why()).toBe('Fill in the server first.');
+  await press('Save rule');
+  expect(document.activeElement).toBe(screen.getByLabelText('Server'));
+  type('Server', 'bank');
+  expect(why()).toBe('Fill in the tool first.');
+  await press('Save rule');
+  expect(document.activeElement).toBe(screen.getByLabelText('Tool'));
+  type('Tool', '*');
+  expect(why()).toBe('');
+  expect(save.getAttribute('aria-disabled')).toBe('false');
+  expect(model.save).not.toHaveBeenCalled();
+});
+
+test.each([
+  ['New rule…', 'Tool', 'Rule'],
+  ['Edit as JSON…', 'Rules as JSON', 'All rules']
+])(
+  'Escape closes the form of “%s”, and asks first if something was typed',
+  async (name, field, form) => {
+    show();
+    const isOpen = (): boolean =>
+      screen.queryByRole('group', { name: form }) !== null;
+    await press(name);
+    pressEscape();
+    expect(isOpen()).toBe(false);
+    await press(name);
+    type(field, 'x');
+    pressEscape();
+    expect(isOpen()).toBe(true);
+    expect(text()).toContain('Press Escape again to discard');
+    type(field, 'xy');
+    expect(text()).not.toContain('Press Escape again');
+    pressEscape();
+    expect(screen.getByLabelText(field)).toHaveProperty('value', 'xy');
+    pressEscape();
+    expect(isOpen()).toBe(false);
+  }
+);
 
 test('what a script clicks writes no rule', () => {
   const model = show();
@@ -254,6 +362,9 @@ test.each([
     const model = show();
     if (before) {
       await press(before);
+    }
+    if (name === 'Save rule') {
+      fillIn();
     }
     await press(name);
     waitForButtons();
