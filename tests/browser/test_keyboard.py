@@ -410,6 +410,31 @@ def test_each_call_of_a_loop_takes_one_key_and_a_key_too_many_changes_no_cell(
     assert person.cell(0).locator(".cm-content").inner_text().startswith("from jupyter_agentbox")
 
 
+def test_after_a_reload_the_key_to_the_oldest_request_leads_to_its_buttons_and_the_focus_stays_there(
+    person: Person, notebook: Callable[..., str], lab: Lab
+) -> None:
+    above = ["x = 1\n" * 12] * 15
+    path = notebook(*above, ASK)
+    person.open(path)
+    person.page.evaluate("window.jupyterapp.shell.currentWidget.content.scrollToItem(15).then(() => null)")
+    person.run(15)
+    expect(person.card(15)).to_be_visible()
+    person.save()
+    person.reload()
+    expect(person.status).to_have_text("1")
+    person.keyboard.press("Alt+Shift+A")
+    card = person.card(15)
+    expect(card).to_be_focused()
+    # JupyterLab opens the notebook of the address once more, and gives it the focus.
+    person.execute("docmanager:open", path=path)
+    expect(card).to_be_focused()
+    await_letters(card)
+    expect(card.get_by_role("button", name="Allow once")).to_be_in_viewport(ratio=1)
+    person.keyboard.press("a")
+    expect(card).to_have_attribute("data-status", "approved")
+    assert len(lab.approvals(path, "approved")) == 1
+
+
 @pytest.mark.parametrize("place", ["card", "panel"])
 def test_a_letter_too_many_after_the_last_request_inserts_no_cell(
     person: Person, notebook: Callable[..., str], lab: Lab, place: str

@@ -2,18 +2,21 @@
  * Finds the cell or console that a request came from.
  */
 import type { JupyterFrontEnd } from '@jupyterlab/application';
-import type { Cell } from '@jupyterlab/cells';
+import type { Cell, ICodeCellModel } from '@jupyterlab/cells';
 import type { ConsolePanel, IConsoleTracker } from '@jupyterlab/console';
 import type { IDocumentManager } from '@jupyterlab/docmanager';
 import type { INotebookTracker, NotebookPanel } from '@jupyterlab/notebook';
 import type { TranslationBundle } from '@jupyterlab/translation';
+import type { IDisposable } from '@lumino/disposable';
 import type { ISignal } from '@lumino/signaling';
 import { Signal } from '@lumino/signaling';
 
+import { CARD_MIME_TYPE } from '../api/protocol';
 import type { IApproval } from '../api/protocol';
 import type { IOriginCell, IOrigins, Place } from '../internalTokens';
 import { OriginCell } from './originCell';
 import { withFocusToFollow } from '../ui/guarded/keyGuard';
+import { stayInView } from '../ui/guarded/stayInView';
 import { visibleHeight } from '../ui/guarded/visibleHeight';
 import { label, tail } from '../ui/text/visibleText';
 import { isRenderedCard } from '../ui/guarded/renderedCards';
@@ -202,15 +205,16 @@ export class Origins implements IOrigins {
       content.mode = 'command';
     }
     await content.scrollToItem(index, 'smart');
-    const card = find(cell.node);
+    const card = find(cell.node) ?? (await awaitCard(cell, approval, find));
     if (!card) {
       content.activeCellIndex = index;
       content.mode = 'command';
       content.activate();
       return false;
     }
-    card.scrollIntoView({ block: 'nearest' });
     card.focus({ preventScroll: true });
+    this._staying?.dispose();
+    this._staying = stayInView(card, true);
     return true;
   }
 
@@ -249,6 +253,35 @@ export class Origins implements IOrigins {
 
   private readonly _closed = new Signal<IOrigins, void>(this);
   private readonly _kernelsChanged = new Signal<IOrigins, void>(this);
+  /** Keeps the card that was gone to last in view. */
+  private _staying: IDisposable | null = null;
+}
+
+/** Milliseconds between two looks for a card that is not rendered yet, and the maximum number of looks. */
+const LOOK_INTERVAL = 100;
+const MOST_LOOKS = 20;
+
+/** Wait for the card of a request whose output is in a cell, but is not rendered yet, as after a reload. */
+async function awaitCard(
+  cell: Cell,
+  { id }: IApproval,
+  find: IGoing['find']
+): Promise<HTMLElement | null> {
+  const { outputs } = cell.model as Partial<ICodeCellModel>;
+  const isOutput = outputs
+    ?.toJSON()
+    .some(({ data }) =>
+      JSON.stringify(Object(data)[CARD_MIME_TYPE] ?? '').includes(id)
+    );
+  // Of many requests, only some have cards.
+  const hasCards = (): boolean =>
+    cell.node.querySelector('.jp-AgentBox-card[data-request-id]') !== null;
+  for (let looks = 0; isOutput && looks < MOST_LOOKS && !hasCards(); looks++) {
+    await new Promise(resolve => {
+      window.setTimeout(resolve, LOOK_INTERVAL);
+    });
+  }
+  return find(cell.node);
 }
 
 /** How to go to a cell. */

@@ -7,6 +7,7 @@ import { Signal } from '@lumino/signaling';
 import type { IApprovalModel, IApprovalPanel } from '../../internalTokens';
 import type { IAgentBoxPanel, ISectionHandle } from '../../tokens';
 import { withFocusToFollow } from '../../ui/guarded/keyGuard';
+import { stayInView } from '../../ui/guarded/stayInView';
 import type { PendingSection } from './PendingSection';
 
 /** The dependencies of `ApprovalPanel`. */
@@ -40,6 +41,7 @@ export class ApprovalPanel implements IApprovalPanel, IDisposable {
 
   dispose(): void {
     Signal.clearData(this);
+    this._staying?.dispose();
     this._options.handle.dispose();
   }
 
@@ -86,7 +88,8 @@ export class ApprovalPanel implements IApprovalPanel, IDisposable {
       const card = await find();
       if (card) {
         card.focus();
-        card.scrollIntoView({ block: 'nearest' });
+        this._staying?.dispose();
+        this._staying = stayInView(card);
       } else {
         panel.takeFocus();
       }
@@ -104,4 +107,7 @@ export class ApprovalPanel implements IApprovalPanel, IDisposable {
     const { handle, model } = this._options;
     handle.count = model.pending.length;
   }
+
+  /** Keeps the card that was gone to last in view. */
+  private _staying: IDisposable | null = null;
 }
