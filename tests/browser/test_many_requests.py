@@ -11,7 +11,7 @@ from playwright.sync_api import Locator, expect
 from .accessibility import violations
 from .held_requests import HeldRequests
 from .lab import Lab
-from .person import NEXT_FRAMES, Person, decide, press
+from .person import NEXT_FRAMES, Person, await_letters, await_true, decide, press
 
 #: What a page sends to decide many requests at once.
 DECISIONS = re.compile(r"/approvals/decisions\b")
@@ -237,6 +237,39 @@ def test_a_row_that_is_not_wholly_shown_is_selected_only_after_it_was_opened(
     row.locator(".jp-AgentBox-rowCheck").click()
     table.get_by_role("button", name="Allow 3", exact=True).click()
     expect(person.cell(0)).to_contain_text("3 ran")
+
+
+def test_the_card_of_a_row_that_is_opened_at_the_edge_is_in_view_and_can_be_decided(
+    person: Person, notebook: Callable[..., str]
+) -> None:
+    table = open_table(person, notebook(LOOP.format(count=60)), 60)
+    bar = table.locator(".jp-AgentBox-batchBar")
+    edge = (bar.bounding_box() or {})["y"]
+    last = max(row for row in range(60) if (rows_of(table).nth(row).bounding_box() or {})["y"] < edge - 40)
+    rows_of(table).nth(last).get_by_role("button").click()
+    card = table.get_by_role("group", name="Approval request shop.restock")
+    allow = card.get_by_role("button", name="Allow once")
+    expect(allow).to_be_in_viewport(ratio=1)
+    await_true(allow, f"button => button.getBoundingClientRect().bottom < {edge}")
+    # A card of which a part is under the bar is not covered.
+    person.page.mouse.move(*head_of(card))
+    person.page.mouse.wheel(0, -100)
+    await_true(allow, f"button => button.getBoundingClientRect().bottom > {edge}")
+    expect(card).not_to_contain_text("Something covers part of this card")
+    person.page.mouse.click(*head_of(card))
+    await_letters(card)
+    person.keyboard.press("a")
+    expect(card.get_by_role("status").filter(has_text="its button was out of view")).to_be_visible()
+    await_true(allow, f"button => button.getBoundingClientRect().bottom < {edge}")
+    person.keyboard.press("a")
+    expect(person.status).to_have_text(re.compile("59$"))
+
+
+def head_of(card: Locator) -> tuple[float, float]:
+    """A point of a card that is a little below its upper edge."""
+    box = card.bounding_box()
+    assert box
+    return box["x"] + box["width"] / 2, box["y"] + 20
 
 
 def test_two_pages_that_decide_overlapping_rows_decide_each_once(

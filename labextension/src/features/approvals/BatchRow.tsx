@@ -6,6 +6,7 @@ import React from 'react';
 import type { IApproval } from '../../api/protocol';
 import { RequestCard } from '../../ui/card/RequestCard';
 import { useNameOf, useTrans } from '../../ui/context';
+import { stayInView } from '../../ui/guarded/stayInView';
 import { signature } from '../../ui/text/signature';
 import { summarize } from '../../ui/text/summary';
 import { cellOf, isUnusual, lineOf } from './batches';
@@ -43,6 +44,7 @@ function Row(props: IBatchRowProps): JSX.Element {
   const { approval, isSelected, isSelectable, isOpen } = props;
   const { id, call } = approval;
   const isPending = approval.status === 'pending';
+  const card = useOpenedInView(isOpen);
   const outcome = isPending ? null : summarize(approval, nameOf, trans);
   const line = signature(call.tool, call.arguments, trans).text;
   const onClick = (event: React.MouseEvent): void => {
@@ -127,7 +129,12 @@ function Row(props: IBatchRowProps): JSX.Element {
         </div>
       ) : null}
       {isPending && isOpen ? (
-        <div role="row" aria-level={2} className="jp-AgentBox-rowCard">
+        <div
+          ref={card}
+          role="row"
+          aria-level={2}
+          className="jp-AgentBox-rowCard"
+        >
           <div role="gridcell">
             <RequestCard
               requestId={id}
@@ -141,6 +148,21 @@ function Row(props: IBatchRowProps): JSX.Element {
       ) : null}
     </>
   );
+}
+
+/** A reference to the row's card, which is scrolled to when a person opens it. */
+function useOpenedInView(isOpen: boolean): React.RefObject<HTMLDivElement> {
+  const card = React.useRef<HTMLDivElement>(null);
+  const wasOpen = React.useRef(isOpen);
+  React.useEffect(() => {
+    const isNew = isOpen && !wasOpen.current;
+    wasOpen.current = isOpen;
+    const staying = isNew && card.current ? stayInView(card.current) : null;
+    return () => {
+      staying?.dispose();
+    };
+  }, [isOpen]);
+  return card;
 }
 
 function Cells(props: IBatchRowProps): JSX.Element {

@@ -7,7 +7,8 @@
  * lies on top at many points of the part in view: at all of them before it says that nothing is there and at a click, and
  * at one half and the other in turn meanwhile. They stand on lines of 3 pixels' distance, across and down, so that nothing of
  * the size of a letter, and no line through a text, lies between them.
- * A part out of view may be covered, by a toolbar for one: a long request is never wholly in view.
+ * A part out of view may be covered, by a toolbar for one: a long request is never wholly in view. So may the part of a row's
+ * card that is scrolled under the bar of its table.
  * Hit tests take long, so all points of a large node are tested in steps, between which the page does other things; and they
  * rest while nobody is near the node. What lay over it meanwhile is not known: it counts as exposed only from the first look
  * on, and its buttons begin to be armed anew. A node that comes into view in part while nobody is near, as one after the
@@ -16,6 +17,7 @@
 import type { IDisposable } from '@lumino/disposable';
 
 import { Attention } from './attention';
+import { isRenderedCard } from './renderedCards';
 
 /**
  * How a node can be seen. `exposed`: as it is. `covered`: something lies over it, or it is faded or distorted.
@@ -50,6 +52,9 @@ const EDGE = 3;
 
 /** Pixels that the shadow of what is above or below a box that scrolls may fall into it: a toolbar's, for one. */
 const SHADOW = 8;
+
+/** What a table of requests keeps in view at its lower edge. */
+const BAR = '.jp-AgentBox-batchBar';
 
 /** While the document's element has this class, nothing is transparent to a hit test. */
 const HIT_TEST_CLASS = 'jp-AgentBox-hitTest';
@@ -304,7 +309,10 @@ function hasOcclusionDetection(): boolean {
   );
 }
 
-/** The part of a node that no scrolling box, with a margin in those that scroll, and no edge of the window cuts off. */
+/**
+ * The part of a node that no scrolling box, with a margin in those that scroll, no edge of the window and no bar of a table
+ * cuts off.
+ */
 function visiblePart(node: Element, margin = 0): IBox | null {
   const { clientWidth, clientHeight } = document.documentElement;
   let part = intersect(node.getBoundingClientRect(), {
@@ -329,8 +337,24 @@ function visiblePart(node: Element, margin = 0): IBox | null {
       const isScrolling = at.scrollHeight > at.clientHeight;
       part = intersect(part, innerBox(at, isScrolling ? margin : 0));
     }
+    const bar = part && barOf(at, node);
+    part = part && bar ? intersect(part, above(bar)) : part;
   }
   return part;
+}
+
+/** The bar at the lower edge of a table of requests, under which its rows scroll, unless it contains the node itself. */
+function barOf(table: Element, node: Element): Element | null {
+  const bar = isRenderedCard(table)
+    ? [...table.children].find(each => each.matches(BAR))
+    : null;
+  return bar && !bar.contains(node) ? bar : null;
+}
+
+/** All that is above a bar. */
+function above(bar: Element): IBox {
+  const { top } = bar.getBoundingClientRect();
+  return { left: -Infinity, top: -Infinity, right: Infinity, bottom: top };
 }
 
 /** Whether a part of a node is out of view, or in the shadow of what it is scrolled under. */

@@ -4,6 +4,7 @@ import {
   OcclusionWatch
 } from '../../../src/ui/guarded/occlusion';
 import type { Exposure } from '../../../src/ui/guarded/occlusion';
+import { noteCard } from '../../../src/ui/guarded/renderedCards';
 
 /** What lies on top at a point; jsdom has no layout. */
 let onTop: (x: number, y: number) => Element | null;
@@ -121,6 +122,31 @@ test('a look at a card that fills a large screen has an end', () => {
   };
   expect(exposureOf(card, [0])).toBe('exposed');
   expect(points).toBeLessThan(7000);
+});
+
+test.each([
+  ['a table', true, 'exposed'],
+  ['something that only looks like a table', false, 'covered']
+])('a part of a card that lies under the bar of %s', (_, isTable, expected) => {
+  const table = div(document.body, 'jp-AgentBox-card jp-AgentBox-batch');
+  if (isTable) {
+    noteCard(table);
+  }
+  place(table, { left: 0, top: 0, right: 600, bottom: 800 });
+  const card = showCard(table);
+  const bar = div(table, 'jp-AgentBox-batchBar');
+  place(bar, { left: 0, top: 250, right: 600, bottom: 290 });
+  onTop = (_, y) => (y < 250 ? card : bar);
+  expect(exposureOf(card)).toBe(expected);
+  const patch = div(document.body);
+  onTop = (_, y) => (y < 200 ? card : y < 250 ? patch : bar);
+  expect(exposureOf(card)).toBe('covered');
+  if (isTable) {
+    place(bar, { left: 0, top: 90, right: 600, bottom: 130 });
+    expect(exposureOf(card)).toBe('hidden');
+    onTop = () => table;
+    expect(exposureOf(table)).toBe('exposed');
+  }
 });
 
 test('a part that is scrolled away may be covered, and a card of which nothing is in view is hidden', () => {
