@@ -5,6 +5,7 @@ import type { INotebookTracker } from '@jupyterlab/notebook';
 import { Signal } from '@lumino/signaling';
 
 import { Origins } from '../../src/integrations/origins';
+import { CARD_MIME_TYPE } from '../../src/api/protocol';
 import { approval } from '../examples';
 import { noteCard } from '../../src/ui/guarded/renderedCards';
 
@@ -108,5 +109,90 @@ describe.each(['notebook', 'console'] as const)('in a %s', kind => {
     const places = placesWith(kind, shown);
     shown.querySelector('textarea')?.focus();
     expect(places.isInView(approval())).toBe(true);
+  });
+});
+
+describe('on the way to a card', () => {
+  /** A page with a notebook whose cell has the output of this request, and nothing in it. */
+  function page(requestId: string): { cell: HTMLElement; places: Origins } {
+    const cell = document.createElement('div');
+    document.body.replaceChildren(cell);
+    const outputs = {
+      toJSON: () => [
+        { data: { [CARD_MIME_TYPE]: { request_ids: [requestId] } } }
+      ]
+    };
+    const notebook = {
+      id: 'n1',
+      node: document.body,
+      revealed: Promise.resolve(),
+      disposed: new Signal<object, void>({}),
+      sessionContext: session,
+      context: { path: 'orders.ipynb' },
+      content: {
+        widgets: [{ node: cell, model: { id: 'c1', outputs } }],
+        deselectAll: () => undefined,
+        scrollToItem: () => Promise.resolve(),
+        activate: () => undefined
+      }
+    };
+    const shell = { activateById: () => undefined };
+    return {
+      cell,
+      places: new Origins({
+        shell: shell as unknown as JupyterFrontEnd.IShell,
+        docManager: null,
+        notebooks: tracker(notebook) as INotebookTracker,
+        consoles: null,
+        trans: nullTranslator.load('')
+      })
+    };
+  }
+
+  /** A card with nothing in it, which can be scrolled to. */
+  function emptyCard(requestId: string): HTMLElement {
+    const node = document.createElement('div');
+    node.className = 'jp-AgentBox-card';
+    node.dataset.requestId = requestId;
+    node.tabIndex = -1;
+    node.scrollIntoView = jest.fn();
+    noteCard(node);
+    return node;
+  }
+
+  beforeEach(() => {
+    jest.useFakeTimers();
+  });
+
+  afterEach(() => {
+    jest.runAllTimers();
+    jest.useRealTimers();
+  });
+
+  test('one that is rendered late is waited for, and scrolled to', async () => {
+    const request = approval();
+    const { cell, places } = page(request.id);
+    const going = places.reveal(request);
+    await jest.advanceTimersByTimeAsync(500);
+    const late = emptyCard(request.id);
+    cell.append(late);
+    await jest.advanceTimersByTimeAsync(500);
+    expect(await going).toBe(true);
+    expect(document.activeElement).toBe(late);
+    expect(late.scrollIntoView).toHaveBeenCalled();
+  });
+
+  test.each([
+    ['the output of another request', 'another', false],
+    ['a card of another request', undefined, true]
+  ])('nothing is waited for where there is %s', async (_, id, hasCard) => {
+    const request = approval();
+    const { cell, places } = page(id ?? request.id);
+    if (hasCard) {
+      cell.append(emptyCard('another'));
+    }
+    const going = places.reveal(request);
+    await jest.advanceTimersByTimeAsync(0);
+    expect(await going).toBe(false);
   });
 });
