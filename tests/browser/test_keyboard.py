@@ -421,11 +421,12 @@ def test_after_a_reload_the_key_to_the_oldest_request_leads_to_its_buttons_and_t
     expect(person.card(15)).to_be_visible()
     person.save()
     person.reload()
+    person.await_kernel_of_a_running_cell()
     expect(person.status).to_have_text("1")
     person.keyboard.press("Alt+Shift+A")
     card = person.card(15)
     expect(card).to_be_focused()
-    # JupyterLab opens the notebook of the address once more, and gives it the focus.
+    # As JupyterLab does with the notebook of the address, some time after the page is laid out: it gets the focus.
     person.execute("docmanager:open", path=path)
     expect(card).to_be_focused()
     await_letters(card)

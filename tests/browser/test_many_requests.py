@@ -59,7 +59,7 @@ print(*sorted(await asyncio.gather(*map(ask, calls))), sep="\\n")"""
 
 def table_of(person: Person, name: str = "shop.restock") -> Locator:
     """The table of a tool in the panel."""
-    return person.panel.get_by_role("group", name=re.compile(rf"approval requests? of {name}$"))
+    return person.panel.get_by_role("group", name=re.compile(rf"(approval|Decided) requests? of {name}$"))
 
 
 def rows_of(table: Locator) -> Locator:

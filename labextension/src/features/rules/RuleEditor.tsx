@@ -334,6 +334,7 @@ function Labelled(
 }
 
 function Field(props: IFieldProps): JSX.Element {
+  const trans = useTrans();
   const { name, value, example, isWrong, onChange } = props;
   return (
     <Labelled {...props}>
@@ -341,7 +342,7 @@ function Field(props: IFieldProps): JSX.Element {
         const common = {
           name,
           value,
-          placeholder: example,
+          placeholder: example && trans.__('e.g. %1', example),
           spellCheck: false,
           'aria-describedby': hintId,
           'aria-invalid': isWrong

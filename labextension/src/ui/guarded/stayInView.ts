@@ -14,10 +14,10 @@ import { followDeed } from './keyGuard';
 const INTERVAL = 100;
 
 /** Milliseconds after which a card that has not moved stays where it is. */
-const CALM = 1500;
+const CALM = 3000;
 
 /** Milliseconds after which the page is left alone in any case. */
-const LONGEST = 5000;
+const LONGEST = 10_000;
 
 /** The events of a person who does something else. */
 const DEEDS = ['pointerdown', 'wheel', 'keydown', 'touchstart'] as const;

@@ -289,7 +289,7 @@ test('a new rule asks, has no tool yet, and each of its fields says what it is f
   await press('New rule…');
   expect(screen.getByLabelText('Effect')).toHaveProperty('value', 'ask');
   const tool = screen.getByLabelText('Tool') as HTMLInputElement;
-  expect([tool.value, tool.placeholder]).toEqual(['', 'set_*']);
+  expect([tool.value, tool.placeholder]).toEqual(['', 'e.g. set_*']);
   const fields = document.querySelectorAll('input, select, textarea');
   expect(fields).toHaveLength(8);
   for (const field of fields) {
