@@ -41,6 +41,8 @@ TIMEOUT = 180
 OWNER, COLLABORATOR, STRANGER = "ada", "bob", "eve"
 #: One that has the right to use them, and to decide at servers of their own only.
 COLLEAGUE = "kim"
+#: One that has the right to use all servers of everybody, and no other.
+INSPECTOR = "max"
 #: The named server at which programs may decide, and who has the scope for it.
 ANY = "any"
 #: The named server that is stopped when it is idle, and its kernels, too: after how many seconds, and for how many a
@@ -135,6 +137,7 @@ c.JupyterHub.load_roles = [
         "scopes": ["access:servers!user={owner}", {decide!r} + "!user={colleague}"],
         "users": [{colleague!r}],
     }},
+    {{"name": "inspector", "scopes": ["access:servers"], "users": [{inspector!r}]}},
 ]
 """
 
@@ -384,6 +387,7 @@ def running_hub(root: Path, ports: Sequence[int]) -> Iterator[Hub]:
     # JupyterLab's own notifications lie over the panel, whose buttons are disabled while they do.
     (root / "lab-settings" / "overrides.json").write_text(json.dumps(SETTINGS))
     names = {"any": ANY, "owner": OWNER, "collaborator": COLLABORATOR, "colleague": COLLEAGUE, "decide": DECIDE}
+    names["inspector"] = INSPECTOR
     config = CONFIG.format(facts=json.dumps(facts), timeout=TIMEOUT, culled=CULLED, idle=IDLE, waits=WAITS, **names)
     (root / "jupyterhub_config.py").write_text(config)
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("JUPYTER", "XDG", "CONFIGPROXY"))}
