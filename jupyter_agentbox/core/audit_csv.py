@@ -25,8 +25,9 @@ _LONGEST_CELL: Final = 32_767
 #: The CSV columns, in order.
 CSV_COLUMNS: Final = (
     *("created_at", "ended_at", "server", "tool", "call", "notebook_path", "cell_id", "kernel_id", "thread_id"),
-    *("turn_id", "isolation", "status", "effect", "rule", "decision", "decided_by", "reviewer", "via", "decided_at"),
-    *("reason", "outcome", "error", "started_at", "finished_at", "seconds", "arguments", "edited_arguments"),
+    *("turn_id", "isolation", "has_own_settings", "status", "effect", "rule", "decision", "decided_by", "reviewer"),
+    *("via", "decided_at", "reason", "outcome", "error", "started_at", "finished_at", "seconds", "arguments"),
+    "edited_arguments",
     *("digest", "id", "person", "asked_by", "policy_version"),
 )
 
@@ -64,6 +65,7 @@ def record_to_csv(request: ApprovalRequest, more: Mapping[str, object] = Mapping
         **{name: outcome.get(name) for name in ("error", "started_at", "finished_at")},
         "call": record["signature"],
         "asked_by": in_words(request.call.origin.askers),
+        "has_own_settings": _json(call["has_own_settings"]),
         "outcome": outcome.get("state"),
         "arguments": _json(call["arguments"] if call["arguments"] is not None else call["omitted"]),
         "edited_arguments": _json(decision.get("arguments")),

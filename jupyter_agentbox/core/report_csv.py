@@ -16,7 +16,7 @@ _RECEIVED: Final = ("user", "number", "received_at", "is_note")
 _RECORDED: Final[Mapping[str, Sequence[str]]] = {
     **{name: (name,) for name in ("time", "event", "hub_server", "request_id", "created_at", "ended_at")},
     **{name: (name,) for name in ("server", "tool", "notebook_path", "cell_id", "kernel_id", "thread_id")},
-    **{name: (name,) for name in ("turn_id", "isolation", "status")},
+    **{name: (name,) for name in ("turn_id", "isolation", "has_own_settings", "status")},
     **{name: ("evaluation", name) for name in ("effect", "rule")},
     "decision": ("decision", "answer"),
     **{name: ("decision", name) for name in ("reviewer", "via", "decided_at", "reason")},

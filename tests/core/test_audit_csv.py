@@ -7,6 +7,8 @@ import pytest
 
 from jupyter_agentbox.core.approvals import ApprovalRequest
 from jupyter_agentbox.core.audit_csv import CSV_COLUMNS, csv_header, csv_line, record_to_csv
+from jupyter_agentbox.core.calls import Origin
+from jupyter_agentbox.core.isolation import Isolation
 from tests.samples import a_call, a_request, an_ended_request
 
 
@@ -26,6 +28,13 @@ def test_a_line_of_csv_has_all_columns() -> None:
     )
     assert (row["arguments"], row["edited_arguments"]) == ('{"order_id": 7}', '{"order_id": 8}')
     assert cells(a_request())["reviewer"] == ""
+
+
+@pytest.mark.parametrize(("is_own", "cell"), [(True, "true"), (False, "false")])
+def test_a_line_of_csv_says_whether_the_user_chose_the_settings_of_the_sandbox(is_own: bool, cell: str) -> None:
+    origin = Origin(kernel_id="k1", isolation=Isolation.BUBBLEWRAP, has_own_settings=is_own)
+    row = cells(a_request(call=a_call(origin=origin)))
+    assert (row["isolation"], row["has_own_settings"]) == ("bubblewrap", cell)
 
 
 def test_more_columns_stand_at_the_end_and_none_is_there_twice() -> None:

@@ -27,6 +27,8 @@ def test_a_row_has_what_the_service_knows_and_what_was_reported() -> None:
         "user": "bob",
         "event": "ended",
         "sequence": 3,
+        "isolation": "bubblewrap",
+        "has_own_settings": True,
         "tool": "find",
         "evaluation": {"effect": "ask", "rule": None},
         "decision": {"answer": "allow_once", "reviewer": "ada"},
@@ -37,6 +39,7 @@ def test_a_row_has_what_the_service_knows_and_what_was_reported() -> None:
     assert tuple(row) == REPORT_COLUMNS
     assert (row["user"], row["number"], row["is_note"]) == ("ada", "7", "false")
     assert (row["event"], row["sequence"], row["tool"], row["effect"], row["rule"]) == ("ended", "3", "find", "ask", "")
+    assert (row["isolation"], row["has_own_settings"]) == ("bubblewrap", "true")
     assert (row["decision"], row["reviewer"]) == ("allow_once", "ada")
     assert (row["outcome"], row["error"], row["arguments"]) == ("failed", "no such order", '{"order": "Ä"}')
     assert json.loads(row["record"]) == record
