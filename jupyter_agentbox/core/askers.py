@@ -23,24 +23,35 @@ class Asker:
         Whether the name is a user's or a service's.
     display_name : str
         Display name from the identity provider; empty if there is none.
+    token_note : str
+        As in `Reviewer`.
     """
 
     name: str = ""
     via: Via = Via.UNKNOWN
     kind: ReviewerKind = ReviewerKind.USER
     display_name: str = ""
+    token_note: str = ""
 
     @classmethod
     def of(cls, reviewer: Reviewer) -> Asker:
         """Return a reviewer as an asker."""
-        return cls(name=reviewer.name, via=reviewer.via, kind=reviewer.kind, display_name=reviewer.display_name)
+        return cls(
+            name=reviewer.name,
+            via=reviewer.via,
+            kind=reviewer.kind,
+            display_name=reviewer.display_name,
+            token_note=reviewer.token_note,
+        )
 
     @property
     def in_words(self) -> str:
         """The asker, for records that people read. The name may be any text."""
         if not self.name:
             return "a program with a token" if self.via is Via.API_TOKEN else "somebody unknown"
-        return Reviewer(name=self.name, via=self.via, kind=self.kind, display_name=self.display_name).in_words
+        return Reviewer(
+            name=self.name, via=self.via, kind=self.kind, display_name=self.display_name, token_note=self.token_note
+        ).in_words
 
     def to_json(self) -> dict[str, str | None]:
         """Return the asker as in the REST API and in records."""
@@ -49,6 +60,7 @@ class Asker:
             "kind": self.kind.value,
             "display_name": self.display_name or None,
             "via": self.via.value,
+            "token_note": self.token_note or None,
         }
 
 
@@ -64,6 +76,7 @@ def asker_from_json(value: Mapping[str, Any]) -> Asker:
         kind=ReviewerKind(value["kind"]),
         display_name=value["display_name"] or "",
         via=Via(value["via"]),
+        token_note=value.get("token_note") or "",  # earlier releases stored none
     )
 
 

@@ -172,6 +172,47 @@ async def reviewer_of(handler: JupyterHandler, resource: str) -> Reviewer:
     return await _HubReviewer(handler, hub_auth, resource).find()
 
 
+async def note_of_token(hub_auth: HubAuth, token: str, model: Mapping[str, Any], *, patience: float) -> str:
+    """Return the note of a user's token; empty if it has none, or the Hub does not tell it.
+
+    The Hub tells it to a token that may do all that its user may, the token itself included, and to this server's
+    own if its role has ``read:tokens!user``.
+
+    Parameters
+    ----------
+    hub_auth : HubAuth
+        The server's connection to the Hub.
+    token : str
+        The token.
+    model : mapping
+        The Hub's model of the token's user.
+    patience : float
+        Timeout of each of the Hub's answers, in seconds.
+    """
+    user, id = (quote(str(model.get(name) or ""), safe="") for name in ("name", "token_id"))
+    if not user or not id:
+        return ""
+    for asker in (token, hub_auth.api_token):
+        request = HTTPRequest(
+            f"{hub_auth.api_url.rstrip('/')}/users/{user}/tokens/{id}",
+            headers={"Authorization": f"token {asker}"},
+            follow_redirects=False,
+            connect_timeout=patience,
+            request_timeout=patience,
+            client_cert=hub_auth.certfile or None,
+            client_key=hub_auth.keyfile or None,
+            ca_certs=hub_auth.client_ca or None,
+        )
+        try:
+            answer = await AsyncHTTPClient().fetch(request, raise_error=False)
+            note = json.loads(answer.body).get("note") if answer.code == 200 else None
+        except (HTTPClientError, OSError, ValueError, AttributeError):
+            return ""
+        if isinstance(note, str):
+            return one_line(note, _LONGEST_NOTE)
+    return ""
+
+
 async def author_of(handler: JupyterHandler) -> Reviewer:
     """Return the sender of a request other than a decision, for the record of what it changed.
 
@@ -271,35 +312,8 @@ class _HubReviewer:
             display_name=_display_name(user),
             credential=hashlib.sha256(credential.encode()).hexdigest() if credential else "",
             hub_server=_hub_server(),
-            token_note=await self._note_of(token, model["name"], credential) if has_note else "",
+            token_note=await note_of_token(self._hub_auth, token, model, patience=_PATIENCE) if has_note else "",
         )
-
-    async def _note_of(self, token: str, user: str, id: str) -> str:
-        """Return the note of a token; empty if the Hub does not tell it.
-
-        The Hub tells it to a token that may do all that its user may, the token itself included, and to this server's
-        own if its role has ``read:tokens!user``.
-        """
-        auth = self._hub_auth
-        url = f"{auth.api_url.rstrip('/')}/users/{quote(user, safe='')}/tokens/{quote(id, safe='')}"
-        for asker in (token, auth.api_token):
-            request = HTTPRequest(
-                url,
-                headers={"Authorization": f"token {asker}"},
-                follow_redirects=False,
-                request_timeout=_PATIENCE,
-                client_cert=auth.certfile or None,
-                client_key=auth.keyfile or None,
-                ca_certs=auth.client_ca or None,
-            )
-            try:
-                answer = await AsyncHTTPClient().fetch(request, raise_error=False)
-                note = json.loads(answer.body).get("note") if answer.code == 200 else None
-            except (HTTPClientError, OSError, ValueError, AttributeError):
-                return ""
-            if isinstance(note, str):
-                return one_line(note, _LONGEST_NOTE)
-        return ""
 
     def _token_in_cookie(self) -> str | None:
         cookie = self._handler.get_secure_cookie(self._hub_auth.cookie_name)

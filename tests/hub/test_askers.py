@@ -44,10 +44,17 @@ def with_cookies(hub: Hub, user: str) -> dict[str, str]:
 
 
 #: How code comes to the owner's kernel -> who asked for what it calls.
-WAYS: dict[str, tuple[Callable[[Hub], dict[str, str]], tuple[str, str, str]]] = {
-    "browser": (lambda hub: with_cookies(hub, COLLABORATOR), (COLLABORATOR, "user", "browser")),
-    "token": (lambda hub: with_token(hub.token_of(COLLABORATOR)), (COLLABORATOR, "user", "api_token")),
-    "service": (lambda hub: with_token(hub.robot), ("robot", "service", "api_token")),
+WAYS: dict[str, tuple[Callable[[Hub], dict[str, str]], tuple[str, str, str, str | None]]] = {
+    "browser": (lambda hub: with_cookies(hub, COLLABORATOR), (COLLABORATOR, "user", "browser", None)),
+    "token": (
+        lambda hub: with_token(hub.token_of(COLLABORATOR, note="nightly run")),
+        (COLLABORATOR, "user", "api_token", "nightly run"),
+    ),
+    "token for servers": (
+        lambda hub: with_token(hub.token_of(COLLABORATOR, scopes=[f"access:servers!user={OWNER}"], note="untold")),
+        (COLLABORATOR, "user", "api_token", None),  # the Hub does not tell it the note
+    ),
+    "service": (lambda hub: with_token(hub.robot), ("robot", "service", "api_token", None)),
 }
 
 
@@ -76,7 +83,8 @@ def test_who_asks_is_whose_session_or_token_sent_the_code_whatever_code_and_mess
         request = waiting_of(hub, kernel_id)
 
     assert request["call"]["cell_id"] == f"of-{OWNER}"  # what a kernel says of itself, it can make up
-    assert [(one["name"], one["kind"], one["via"]) for one in request["call"]["askers"]] == [expected]
+    facts = [(one["name"], one["kind"], one["via"], one["token_note"]) for one in request["call"]["askers"]]
+    assert facts == [expected]
     assert OWNER not in request["call"]["asked_by"]
 
 

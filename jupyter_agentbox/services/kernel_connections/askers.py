@@ -11,6 +11,7 @@ import hmac
 import json
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from jupyter_server.base.handlers import JupyterHandler
@@ -24,7 +25,7 @@ from jupyter_server.utils import ensure_async
 from jupyter_agentbox.bridge.websocket_messages import V1
 from jupyter_agentbox.core.askers import Asker
 from jupyter_agentbox.core.reviewers import ReviewerKind, Via
-from jupyter_agentbox.services.reviewers import hub_auth_of
+from jupyter_agentbox.services.reviewers import hub_auth_of, note_of_token
 
 #: Messages that run no code of their sender's choice. Pages send most of them automatically.
 _HARMLESS: Final = frozenset(
@@ -50,8 +51,11 @@ _WIDGETS: Final = "jupyter.widget.control"
 _STATES: Final = frozenset({"request_state", "request_states"})
 #: Larger contents, in bytes, are not examined for these.
 _LONG: Final = 10_000
-#: How many askers are told apart per kernel. Beyond that, an unknown asker stands for the rest.
+#: How many askers are told apart per kernel, with notes of tokens and without. Beyond that, notes are left out, and an
+#: unknown asker stands for the rest.
 MOST_ASKERS: Final = 20
+#: Seconds to wait for JupyterHub to tell the note of a token. The kernel's connection waits meanwhile.
+_PATIENCE: Final = 2.0
 _MADE_UP: Final = re.compile(r"[0-9a-f]{32}")
 
 
@@ -73,7 +77,12 @@ class KernelAskers:
         if kernel_id not in self._askers:
             self._askers = {known: each for known, each in self._askers.items() if self._is_running(known)}
         askers = self._askers.setdefault(kernel_id, {})
-        askers[asker if asker in askers or len(askers) < MOST_ASKERS else Asker()] = None
+        for known_as in (asker, replace(asker, token_note="")):
+            like_it = sum(bool(other.token_note) == bool(known_as.token_note) for other in askers)
+            if known_as in askers or like_it < MOST_ASKERS:
+                askers[known_as] = None
+                return
+        askers[Asker()] = None
 
     def of(self, kernel_id: str) -> tuple[Asker, ...]:
         """Return everybody who has sent code to a kernel since its first start."""
@@ -143,7 +152,7 @@ def _read(message: str | bytes, *, is_v1: bool) -> tuple[str, Mapping[str, Any]]
 
 
 async def asker_of(handler: JupyterHandler) -> Asker:
-    """Return the author of a request to the server, as far as known without asking anybody.
+    """Return the author of a request to the server, as far as known; JupyterHub is only asked for a token's note.
 
     Unlike `reviewer_of` it trusts JupyterHub's answer from some minutes ago, and treats a page's token as the page: it
     is for the record only, and gives no rights.
@@ -159,7 +168,10 @@ async def asker_of(handler: JupyterHandler) -> Asker:
             is_ours = hmac.compare_digest(token.encode(), hub_auth.api_token.encode())
             via = Via.SERVER_TOKEN if is_ours else Via.API_TOKEN
         kind = ReviewerKind.SERVICE if model.get("kind") == "service" else ReviewerKind.USER
-        return _asker(user, via, kind, name=str(model.get("name") or ""))
+        asker = _asker(user, via, kind, name=str(model.get("name") or ""))
+        if via is not Via.API_TOKEN or kind is not ReviewerKind.USER:
+            return asker
+        return replace(asker, token_note=await note_of_token(hub_auth, token, model, patience=_PATIENCE))
     in_cookie = await ensure_async(handler.identity_provider.get_user_cookie(handler))
     if in_cookie is not None and in_cookie.username == user.username:
         return _asker(user, Via.BROWSER, name=user.username)

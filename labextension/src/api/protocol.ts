@@ -64,6 +64,8 @@ export interface IAsker {
   kind: IReviewer['reviewer_kind'];
   display_name: string | null;
   via: Via;
+  /** As in {@link IReviewer}. */
+  token_note?: string | null;
 }
 
 /** A character in a name or a URL that is not what it looks like, as found by the server. */

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any, cast
 
 import pytest
@@ -94,6 +95,15 @@ def test_of_very_many_somebody_unknown_stands_for_the_rest() -> None:
         askers.note("k1", Asker(name=f"user-{number}"))
     assert len(askers.of("k1")) == MOST_ASKERS + 1
     assert askers.of("k1")[-1] == Asker()
+
+
+def test_of_very_many_notes_of_tokens_the_rest_is_left_out_and_no_other_person_becomes_unknown() -> None:
+    askers, token = KernelAskers(), Asker(name="ada", via=Via.API_TOKEN)
+    for number in range(MOST_ASKERS + 10):
+        askers.note("k1", replace(token, token_note=f"run {number}"))
+    askers.note("k1", BEN)
+    assert len(askers.of("k1")) == MOST_ASKERS + 2
+    assert askers.of("k1")[-2:] == (token, BEN)
 
 
 async def test_the_server_notes_whose_websocket_sends_code_and_not_who_looks(

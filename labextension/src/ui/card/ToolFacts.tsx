@@ -231,7 +231,8 @@ export function askedBy(
           reviewer: asker.name,
           reviewer_kind: asker.kind,
           reviewer_name: asker.display_name,
-          via: asker.via
+          via: asker.via,
+          token_note: asker.token_note
         })
       : asker.via === 'api_token'
         ? trans.__('a program with a token')
