@@ -17,6 +17,7 @@ from jupyter_agentbox.core.audit_trail import ArgumentsKept, AuditSettings, When
 from jupyter_agentbox.core.calls import JsonObject
 from jupyter_agentbox.core.ports import AuditSink, Clock, Ids
 from jupyter_agentbox.core.redaction import Redaction
+from jupyter_agentbox.storage.group_commit import Timer
 from jupyter_agentbox.storage.outbox import Outbox
 from jupyter_agentbox.storage.outbox_reader import OutboxReader
 from jupyter_agentbox.storage.service_claim import ServiceClaim
@@ -175,6 +176,7 @@ def make_forwarder(
     ids: Ids,
     counter: ForwardCounter,
     claim: ServiceClaim,
+    timer: Timer,
 ) -> RecordForwarder:
     """Return what sends the records in the outbox.
 
@@ -183,5 +185,5 @@ def make_forwarder(
     ValueError
         If an address is invalid.
     """
-    reader = OutboxReader(database_url, clock=clock, ids=ids, service_claim=claim)
+    reader = OutboxReader(database_url, clock=clock, ids=ids, service_claim=claim, timer=timer)
     return RecordForwarder(outbox, reader, sinks_of(settings), settings=settings, counter=counter, clock=clock)

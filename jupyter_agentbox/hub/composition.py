@@ -225,13 +225,14 @@ def _store(basis: _Basis) -> SqlApprovalStore:
         redaction=basis.redaction,
         service_claim=basis.claim,
         outbox=basis.outbox,
+        timer=basis.metrics.stored,
     )
 
 
 def _sign_ins(basis: _Basis) -> CentralSignIns:
     settings = basis.settings
     return CentralSignIns(
-        SqlSignInTable(settings.database_url, clock=basis.clock, service_claim=basis.claim),
+        SqlSignInTable(settings.database_url, clock=basis.clock, service_claim=basis.claim, timer=basis.metrics.stored),
         SignInKeys(settings.sign_in_key),
         policy=basis.policy,
         public_url=settings.public_url,
@@ -282,6 +283,7 @@ def _forwarder(basis: _Basis) -> RecordForwarder | None:
         ids=basis.ids,
         counter=basis.metrics,
         claim=basis.claim,
+        timer=basis.metrics.stored,
     )
 
 
@@ -378,7 +380,13 @@ def _questions(basis: _Basis, running_calls: RunningCalls) -> QuestionManager:
 def _reports(basis: _Basis) -> ReportManager:
     settings = basis.settings
     return ReportManager(
-        SqlReportLog(settings.database_url, clock=basis.clock, service_claim=basis.claim, outbox=basis.outbox),
+        SqlReportLog(
+            settings.database_url,
+            clock=basis.clock,
+            service_claim=basis.claim,
+            outbox=basis.outbox,
+            timer=basis.metrics.stored,
+        ),
         basis.metrics,
         clock=basis.clock,
         ids=basis.ids,

@@ -29,6 +29,7 @@ from jupyter_agentbox.exceptions import StorageError, UnknownApprovalError
 from . import audit_chain, grants
 from .abandoned_requests import LOOK_AGAIN, AbandonedRequests
 from .database import JournalMode, is_remote
+from .group_commit import Timer
 from .json_text import text_key
 from .known_tools import READ, KnownTools
 from .outbox import Outbox, Outgoing, add_records, make_outbox_tables
@@ -116,6 +117,8 @@ class SqlApprovalStore(SqlStore):
         As for `SqlStore`.
     outbox : Outbox, optional
         Gets a record of each change, for audit sinks.
+    timer : function, optional
+        As for `SqlStore`.
 
     Attributes
     ----------
@@ -135,6 +138,7 @@ class SqlApprovalStore(SqlStore):
         tenant: str | None = None,
         service_claim: ServiceClaim | None = None,
         outbox: Outbox | None = None,
+        timer: Timer = lambda _operation, _seconds: None,
     ) -> None:
         self._outbox = outbox
         super().__init__(
@@ -145,6 +149,7 @@ class SqlApprovalStore(SqlStore):
             busy_timeout=busy_timeout,
             tenant=tenant,
             service_claim=service_claim,
+            timer=timer,
         )
         self.look_again = LOOK_AGAIN if is_remote(url) else None
         self._retention = Retention(limits or RetentionLimits())

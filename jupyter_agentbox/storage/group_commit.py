@@ -29,6 +29,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from enum import Enum
 from math import inf
 from queue import Empty, SimpleQueue
 from threading import Thread
@@ -50,8 +51,23 @@ SYNC_DELAY: Final = 0.05
 PATIENCE: Final = 0.005
 #: Commits after each of which the write-ahead log gets the size that it will have, if it is smaller.
 MANY_COMMITS: Final = 10
+#: Called with the time that an operation took, in seconds, as whoever waited for it saw it.
+Timer = Callable[["Operation", float], None]
 #: Seconds without use after which the connection to a database server is closed.
 IDLE: Final = 60.0
+
+
+class Operation(str, Enum):
+    """What a job does with the database."""
+
+    READ = "read"
+    """It writes nothing."""
+
+    WRITE = "write"
+    """What it writes survives this process, and is on disk a moment later."""
+
+    DURABLE_WRITE = "durable_write"
+    """What it writes is on disk when it ends."""
 
 
 @dataclass(slots=True)
@@ -86,6 +102,8 @@ class GroupCommitter:
         Returns that interval in seconds; ``None`` while nothing is to be done.
     on_close : function, optional
         Called by the thread at its end.
+    timer : function, optional
+        Called after each job, also one that failed.
     """
 
     def __init__(
@@ -95,7 +113,9 @@ class GroupCommitter:
         on_interval: Callable[[Connection], None] = lambda _: None,
         interval: Callable[[], float | None] = lambda: None,
         on_close: Callable[[], None] = lambda: None,
+        timer: Timer = lambda _operation, _seconds: None,
     ) -> None:
+        self._timer = timer
         self._database = database
         self._on_interval = on_interval
         self._interval = interval
@@ -151,7 +171,7 @@ class GroupCommitter:
         if not self._started:
             self._started = True
             self._thread.start()
-        loop = asyncio.get_running_loop()
+        loop, began = asyncio.get_running_loop(), time.monotonic()
         future: asyncio.Future[T] = loop.create_future()
         # What is asked for in the same turn of the loop goes together: the thread is woken once, and commits once.
         gathered = self._gathered.get(loop)
@@ -166,7 +186,11 @@ class GroupCommitter:
             gathered.urgent.append(ticket)
             if len(gathered.urgent) == 1:
                 loop.call_soon(self._hand_over_urgent, loop)
-        return await future
+        try:
+            return await future
+        finally:
+            if not future.cancelled():  # nobody waited until it ended
+                self._timer(_operation(write=write, durable=durable), time.monotonic() - began)
 
     async def aclose(self) -> None:
         """Finish outstanding jobs, close the database and end the thread."""
@@ -333,6 +357,12 @@ class GroupCommitter:
         except Exception:
             # A boundary: what only has to be done from time to time does not end what everybody needs.
             log.exception("%s: what is done every %s s failed", self._database, self._interval())
+
+
+def _operation(*, write: bool, durable: bool) -> Operation:
+    if not write:
+        return Operation.READ
+    return Operation.DURABLE_WRITE if durable else Operation.WRITE
 
 
 def _deliver(pairs: Sequence[tuple[_Ticket, Any]]) -> None:

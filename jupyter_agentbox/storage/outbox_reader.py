@@ -22,7 +22,7 @@ from jupyter_agentbox.core.pagination import from_microseconds, microseconds
 from jupyter_agentbox.core.ports import Clock, Ids
 
 from .database import Database
-from .group_commit import GroupCommitter
+from .group_commit import GroupCommitter, Timer
 from .outbox import Outgoing, add_records, make_outbox_tables, outbox, outbox_end, outbox_refused, outbox_sinks
 from .service_claim import ServiceClaim
 
@@ -94,6 +94,8 @@ class OutboxReader:
         How long to wait for another process's lock, in seconds.
     service_claim : ServiceClaim or None
         The claim on the database; without it nothing is written.
+    timer : function, optional
+        As for `GroupCommitter`.
     """
 
     def __init__(
@@ -104,13 +106,14 @@ class OutboxReader:
         ids: Ids,
         busy_timeout: float = 10.0,
         service_claim: ServiceClaim | None = None,
+        timer: Timer = lambda _operation, _seconds: None,
     ) -> None:
         self._clock = clock
         self._ids = ids
         database = Database(
             url, journal_mode=None, busy_timeout=busy_timeout, on_connect=make_outbox_tables, guard=service_claim
         )
-        self._committer = GroupCommitter(database)
+        self._committer = GroupCommitter(database, timer=timer)
         self._refused: dict[tuple[str, int], str] = {}
 
     async def open(self, sinks: Sequence[str]) -> int:

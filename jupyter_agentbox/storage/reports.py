@@ -40,7 +40,7 @@ from jupyter_agentbox.exceptions import ReportRefusedError
 
 from . import audit_chain
 from .database import Database
-from .group_commit import GroupCommitter
+from .group_commit import GroupCommitter, Timer
 from .holds import Hold, add_hold, find_hold, holds, list_holds, may_go, release_hold
 from .holds import metadata as holds_metadata
 from .json_text import dump_json, text_key
@@ -174,6 +174,8 @@ class SqlReportLog:
         The claim on the database; without it nothing is written.
     outbox : Outbox or None
         Gets each record and each note, for audit sinks.
+    timer : function, optional
+        As for `GroupCommitter`.
     """
 
     def __init__(
@@ -184,13 +186,14 @@ class SqlReportLog:
         busy_timeout: float = 10.0,
         service_claim: ServiceClaim | None = None,
         outbox: Outbox | None = None,
+        timer: Timer = lambda _operation, _seconds: None,
     ) -> None:
         self._clock = clock
         self._outbox = outbox
         database = Database(
             url, journal_mode=None, busy_timeout=busy_timeout, on_connect=self._make_tables, guard=service_claim
         )
-        self._committer = GroupCommitter(database)
+        self._committer = GroupCommitter(database, timer=timer)
         #: The users whose chains have grown since their ends were noted; ``None`` if that is not known.
         self._grown: set[str] | None = None
 

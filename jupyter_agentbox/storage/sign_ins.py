@@ -28,7 +28,7 @@ from jupyter_agentbox.core.pagination import microseconds
 from jupyter_agentbox.core.ports import Clock
 
 from .database import Database
-from .group_commit import GroupCommitter
+from .group_commit import GroupCommitter, Timer
 from .json_text import text_key
 from .service_claim import ServiceClaim
 
@@ -81,6 +81,8 @@ class SqlSignInTable:
         The claim on the database; while another process has it, nothing is written.
     must_exist : bool
         Whether to refuse a database that is not an approval store yet, instead of making it one.
+    timer : function, optional
+        As for `GroupCommitter`.
     """
 
     def __init__(
@@ -91,6 +93,7 @@ class SqlSignInTable:
         busy_timeout: float = 10.0,
         service_claim: ServiceClaim | None = None,
         must_exist: bool = False,
+        timer: Timer = lambda _operation, _seconds: None,
     ) -> None:
         self._clock = clock
         database = Database(
@@ -101,7 +104,7 @@ class SqlSignInTable:
             guard=service_claim,
             must_exist=must_exist,
         )
-        self._committer = GroupCommitter(database)
+        self._committer = GroupCommitter(database, timer=timer)
 
     async def load(self, tenant: str, server: str) -> bytes | None:
         """Return a user's sign-in to a server, if there is one.

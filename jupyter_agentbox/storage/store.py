@@ -13,7 +13,7 @@ from jupyter_agentbox.core.ports import Clock
 from jupyter_agentbox.exceptions import StorageError
 
 from .database import Database, JournalMode, is_remote
-from .group_commit import GroupCommitter
+from .group_commit import GroupCommitter, Timer
 from .leases import owners_for
 from .schema import schema
 from .service_claim import ServiceClaim
@@ -42,6 +42,8 @@ class SqlStore:
         The JupyterHub user to whom the database must belong; any other user's cannot be used.
     service_claim : ServiceClaim or None
         A Hub service's claim, without which nothing is written; under it no other process uses the database.
+    timer : function, optional
+        As for `GroupCommitter`.
     """
 
     def __init__(
@@ -54,6 +56,7 @@ class SqlStore:
         busy_timeout: float = 5.0,
         tenant: str | None = None,
         service_claim: ServiceClaim | None = None,
+        timer: Timer = lambda _operation, _seconds: None,
     ) -> None:
         self._service_claim = service_claim
         self._clock = clock
@@ -76,6 +79,7 @@ class SqlStore:
             on_interval=self._owners.beat,
             interval=lambda: self._owners.interval,
             on_close=self._owners.release,
+            timer=timer,
         )
 
     async def check_writable(self) -> None:

@@ -515,6 +515,10 @@ async def test_metrics_count_and_name_no_person_and_no_argument(tmp_path: Path) 
     assert "agentbox_hub_pending 0.0" in after
     assert 'agentbox_hub_settled_total{status="rejected"} 1.0' in after
     assert 'agentbox_hub_calls_total{outcome="succeeded",server="warehouse"} 1.0' in after
+    for operation in ("read", "write", "durable_write"):
+        found = re.search(rf'^agentbox_hub_store_seconds_count{{operation="{operation}"}} (.+)$', after, re.MULTILINE)
+        assert found is not None, operation
+        assert float(found[1]) > 0
     assert unknown.code == 403
     assert not any(word in after for word in ("ada", "bob", "secret_column"))
 

@@ -13,7 +13,7 @@ from jupyter_agentbox.exceptions import StorageError
 from jupyter_agentbox.storage import group_commit
 from jupyter_agentbox.storage.approvals import sqlite_url
 from jupyter_agentbox.storage.database import Database
-from jupyter_agentbox.storage.group_commit import GroupCommitter
+from jupyter_agentbox.storage.group_commit import GroupCommitter, Operation
 from jupyter_agentbox.testing import TIMEOUT
 
 
@@ -54,6 +54,29 @@ async def test_a_job_that_fails_gives_its_error_to_who_waits_and_to_no_other(tmp
     await committer.aclose()
 
     assert (results[0], type(results[1]), results[2]) == (1, KeyError, 2)
+
+
+async def test_whoever_counts_hears_how_long_each_job_took_also_one_that_failed(tmp_path: Path) -> None:
+    heard: list[Operation] = []
+
+    def hear(operation: Operation, seconds: float) -> None:
+        assert seconds > 0
+        heard.append(operation)
+
+    def fail(_connection: Connection) -> None:
+        raise KeyError("mine")
+
+    database = Database(
+        sqlite_url(str(tmp_path / "x.db")), journal_mode="wal", busy_timeout=1, on_connect=lambda _connection: None
+    )
+    committer = GroupCommitter(database, timer=hear)
+    await committer.run(ignore, write=False)
+    await committer.run(ignore, write=True, durable=False)
+    with pytest.raises(KeyError):
+        await committer.run(fail, write=True)
+    await committer.aclose()
+
+    assert heard == [*Operation]
 
 
 async def test_a_patient_write_lets_others_pass_and_no_read_misses_it(
