@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -249,6 +250,34 @@ async def test_no_user_can_use_up_the_room_for_what_a_sink_refuses(
         kept = [json.loads(line) for (line,) in database.execute("SELECT record FROM agentbox_outbox_refused")]
     assert sorted(one["user"] for one in kept) == ["bob", "eve", "eve"]
     assert all(json.loads(line)["hash"] in caplog.text for line in lines[2:])
+
+
+async def test_refused_records_of_many_users_stop_all_calls_until_an_administrator_does_what_the_documentation_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("jupyter_agentbox.storage.outbox_reader.MOST_REFUSED", 2)
+    monkeypatch.setattr("jupyter_agentbox.hub.forwarding.MOST_REFUSED_OF_USER", 1)
+    text = Path(__file__).parents[2].joinpath("docs/reference/hub-service.md").read_text()
+    section = text.partition("\n#### When a sink has refused too many records\n")[2]
+    look, remove = re.findall(r"```sql\n(.+?)```", section, re.DOTALL)[:2]
+    async with (
+        asyncio.timeout(TIMEOUT),
+        collecting(Firewall()) as sink,
+        running_service(tmp_path, a_policy(ALLOW), audit=deny(sink.url, patience=1.5)) as service,
+    ):
+        for user in ("eve", "bob", "dan"):
+            assert (await report(service, user, lines_of(user, 1, chain=user, tool="<script>")))[0] == 200
+        while not (await health(service))[1]:
+            pass
+        async with service.tools_of("ada") as tools:
+            assert REASON in (await tools.call_tool(call())).text
+        with closing(sqlite3.connect(service.database)) as database, database:
+            rows = database.execute(look).fetchall()
+            database.execute(remove)
+        assert sorted((user, count) for _, user, count in rows) == [("bob", 1), ("eve", 1)]
+        while (await health(service))[1]:
+            pass
+        await call_once(service)
 
 
 async def test_what_the_store_does_not_take_is_revoked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
