@@ -14,7 +14,7 @@ from .globs import problem_of_pattern
 from .isolation import LADDER, Isolation
 from .located_json import Node, items, member
 from .policy import Effect
-from .site_policy import MORE, Feature, Lock
+from .site_policy import MORE, Feature, Lock, problem_of_url
 
 #: Maximum length of a pattern, in characters.
 MAX_PATTERN: Final = 1000
@@ -203,8 +203,8 @@ class RuleChecker:
         self.check_keys(given, ("command", "url"), "a server")
         self.check_text(given, "url", MAX_PATTERN)
         url = member(given, "url")
-        if url is not None and isinstance(url.content, str) and "://" not in url.content:
-            self.say(url, "`url` must begin with `https://` or `http://`")
+        if url is not None and isinstance(url.content, str) and url.content and (why := problem_of_url(url.content)):
+            self.say(url, why)
         command = member(given, "command")
         if command is not None and not _is_command(command.value):
             self.say(command, f"`command` must be a list of strings, the program first; a last `{MORE}` is any others")

@@ -135,6 +135,28 @@ class ServerPattern:
         return {"command": list(self.command)} if self.command else {"url": self.url}
 
 
+def problem_of_url(url: str) -> str:
+    """Return what is wrong with the URL of a `ServerPattern`; empty if nothing is.
+
+    A pattern that can match no URL would permit what it is meant to forbid.
+    """
+    try:
+        parts = urlsplit(url)
+        host = parts.hostname
+        _ = parts.port
+    except ValueError as error:
+        return f"`url` cannot be understood ({error}); it must look like `https://HOST/*`"
+    if parts.scheme not in ("https", "http"):
+        return "`url` must begin with `https://` or `http://`"
+    if not host:
+        return "`url` has no host; it must look like `https://HOST/*`"
+    if parts.username is not None:
+        return "`url` must not contain a user name"
+    if "?" in url or "#" in url:
+        return "`url` must end with the path, and its wildcard is `*`: `?` and `#` would end the path"
+    return ""
+
+
 def _matches(pattern: str, part: str, *, careful: bool) -> bool:
     if not careful:
         return matcher_of(pattern)(part)

@@ -253,6 +253,19 @@ def test_a_file_of_the_site_says_where_records_go() -> None:
     assert site(audit={"sinks": []}).site == SitePolicy(files=("rules.json",))
 
 
+#: Addresses that would match no server at all -> what is said of them.
+UNMATCHABLE = {
+    "*://evil.example/*": "`url` must begin with `https://` or `http://`",
+    "htps://evil.example/*": "`url` must begin with `https://` or `http://`",
+    "https:///mcp": "`url` has no host",
+    "https://[ab].evil.example/*": "`url` cannot be understood",
+    "https://evil.example:*/mcp": "`url` cannot be understood",
+    "https://eve@evil.example/*": "`url` must not contain a user name",
+    "https://evil.example/mc?/*": "`url` must end with the path",
+    "https://evil.example/mcp#x": "`url` must end with the path",
+}
+
+
 @pytest.mark.parametrize(
     ("more", "problem"),
     [
@@ -282,6 +295,7 @@ def test_a_file_of_the_site_says_where_records_go() -> None:
         ({"servers": {"allow": [{"command": ["uvx", 1]}]}}, "`command` must be a list"),
         ({"servers": {"deny": [{"url": "example.org"}]}}, "`url` must begin with"),
         ({"servers": {"deny": [{"url": ""}]}}, "`url` is empty"),
+        *(({"servers": {"deny": [{"url": url}]}}, why) for url, why in UNMATCHABLE.items()),
         ({"feature": {}}, "unknown key `feature`: did you mean `features`?"),
         ({"servers": {"deny": [{"command": ["/opt/[z-a]"]}]}}, "`z-a` in `[z-a]` is upside down: write `a-z`"),
     ],

@@ -81,6 +81,10 @@ def test_a_server_is_known_by_what_it_starts(pattern: ServerPattern, command: tu
         ("https://evil.com/a.example.org/mcp/shop", False),
         ("https://a.example.org@evil.com/mcp/shop", False),
         ("https://eve@a.example.org/mcp/shop", False),
+        ("https://a.example.org:443@evil.com/mcp/shop", False),
+        ("https://evil.com\\@a.example.org/mcp/shop", False),
+        ("HTTPS://A.EXAMPLE.ORG/mcp/shop", True),
+        ("https://A.EXAMPLE.ORG.EVIL.COM/mcp/shop", False),
         ("https://example.org.evil.com/mcp/shop", False),
     ],
 )

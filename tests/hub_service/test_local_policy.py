@@ -244,6 +244,7 @@ def test_the_key_is_made_once_for_the_service_alone(tmp_path: Path, capsys: pyte
         ({"hub": "h", "rules": [], "audit": {}}, "unknown key `audit`"),
         ({"hub": "h", "rules": [], "features": {"grants": "off"}}, "`grants` must be"),
         ({"hub": "h", "rules": [{"effect": "ask", "server": "a"}]}, "`tool` is missing"),
+        ({"hub": "h", "rules": [], "servers": {"deny": [{"url": "*://x/*"}]}}, "`url` must begin with"),
         (
             {"hub": "h", "rules": [{**DENY, "approvers": {"group": "g"}}]},
             "`approvers` are of use in a rule whose effect",
