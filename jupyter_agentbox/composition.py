@@ -57,6 +57,7 @@ from jupyter_agentbox.services.servers.sign_ins import SignInManager
 from jupyter_agentbox.storage.approvals import SqlApprovalStore
 from jupyter_agentbox.storage.audit_log import SqlAuditLog
 from jupyter_agentbox.storage.database import JournalMode
+from jupyter_agentbox.storage.group_commit import Timer
 from jupyter_agentbox.storage.hub_policies import HubPolicies
 from jupyter_agentbox.storage.protection import why_unprotected
 from jupyter_agentbox.storage.retention import RetentionLimits
@@ -204,6 +205,7 @@ def build(
     answerer: Answerer | None = None,
     person_of: PersonOf = nobody_known,
     hub_token: Callable[[], str] = lambda: os.environ.get("JUPYTERHUB_API_TOKEN", ""),
+    store_timer: Timer = lambda _operation, _seconds: None,
 ) -> AgentBox:
     """Build and connect the parts. Opens and starts nothing.
 
@@ -229,6 +231,8 @@ def build(
         Returns the person who made a call, with their groups, for rules with `groups`. By default, groups are unknown.
     hub_token : callable, optional
         Returns the token that the Hub gave this server, to ask the Hub service with; by default the environment's.
+    store_timer : callable, optional
+        Called with what each operation of the approval store was, and how long it took.
 
     Raises
     ------
@@ -244,6 +248,7 @@ def build(
         limits=settings.retention,
         redaction=redaction,
         tenant=settings.tenant,
+        timer=store_timer,
     )
     rule_source = rules or rule_files(user=None)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter as Counts
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
+from enum import Enum
 
 from prometheus_client import REGISTRY, CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.core import GaugeMetricFamily, Metric
@@ -15,8 +16,9 @@ from jupyter_agentbox.core.policy import Effect
 from jupyter_agentbox.core.ports import Announcer
 from jupyter_agentbox.core.tools import ServerStatus
 
-#: Upper bounds of the histograms' buckets, in seconds: how long tools run, and how long requests wait.
+#: Upper bounds of the histograms' buckets, in seconds: how long tools run, the store takes, and requests wait.
 _RUNS = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 600)
+_STORES = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 _WAITS = (1, 5, 15, 30, 60, 300, 900, 3600, 14_400, 86_400)
 
 
@@ -39,6 +41,9 @@ class ServerMetrics:
         self._waits = self._histogram("wait_seconds", "How long requests waited.", _WAITS)
         self._calls = self._counter("calls", "Calls that ran, by outcome.", "outcome")
         self._runs = self._histogram("tool_seconds", "How long tools ran.", _RUNS)
+        self._stores = self._histogram(
+            "store_seconds", "How long operations of the approval store took, waiting included.", _STORES, "operation"
+        )
         self._open: dict[str, ApprovalRequest] = {}
         self._servers: Callable[[], Sequence[ServerStatus]] = tuple
 
@@ -83,6 +88,10 @@ class ServerMetrics:
             self._count_answer(request)
         self._count_end(request)
 
+    def stored(self, operation: Enum, seconds: float) -> None:
+        """Count an operation of the approval store."""
+        self._stores.labels(operation.value).observe(seconds)
+
     def servers_changed(self) -> None:
         """Announce that an MCP server's status or the configuration has changed."""
         self._announcer.servers_changed()
@@ -115,5 +124,5 @@ class ServerMetrics:
     def _counter(self, name: str, meaning: str, *labels: str) -> Counter:
         return Counter(f"agentbox_{name}", meaning, labels, registry=self._registry)
 
-    def _histogram(self, name: str, meaning: str, buckets: Sequence[float]) -> Histogram:
-        return Histogram(f"agentbox_{name}", meaning, registry=self._registry, buckets=buckets)
+    def _histogram(self, name: str, meaning: str, buckets: Sequence[float], *labels: str) -> Histogram:
+        return Histogram(f"agentbox_{name}", meaning, labels, registry=self._registry, buckets=buckets)

@@ -126,7 +126,14 @@ class AgentBoxApp(ServerTraits, McpTraits, AgentTraits, ExtensionApp):
         requests = TurnRequests(self._metrics)
         rules = rule_files(user=Path(self.rules_path))
         policy = Policy(model_may_allow=tuple(self.agent_model_may_allow))
-        self._box: AgentBox = build(settings, announcer=requests, policy=policy, rules=rules, person_of=self._owner)
+        self._box: AgentBox = build(
+            settings,
+            announcer=requests,
+            policy=policy,
+            rules=rules,
+            person_of=self._owner,
+            store_timer=self._metrics.stored,
+        )
         self._agents = NotebookAgents(
             server=server,
             box=self._box,

@@ -60,6 +60,9 @@ async def test_calls_change_the_numbers_and_no_label_has_what_a_user_wrote(jp_fe
     assert grown['agentbox_settled_total{status="approved"}'] == 10
     assert grown['agentbox_settled_total{status="rejected"}'] == 10
     assert grown["agentbox_wait_seconds_count"] == 20
+    assert grown['agentbox_store_seconds_count{operation="write"}'] >= 20
+    assert grown['agentbox_store_seconds_count{operation="durable_write"}'] >= 20
+    assert grown['agentbox_store_seconds_count{operation="read"}'] > 0
     assert grown["agentbox_tool_seconds_count"] == 10
     assert grown['agentbox_calls_total{outcome="succeeded"}'] == 10
     assert sum(value for name, value in grown.items() if name.startswith("agentbox_decisions_total")) == 20
