@@ -114,9 +114,7 @@ def _in_url(text: str) -> str:
         forms = [re.escape(character), f"(?i:{codes})", *([r"\+"] if character == " " else [])]
         return f"(?:{'|'.join(forms)})"
 
-    return "".join(
-        character if character.isalnum() and character.isascii() else pattern(character) for character in text
-    )
+    return "".join(map(pattern, text))
 
 
 def _in_base64(text: str) -> list[str]:

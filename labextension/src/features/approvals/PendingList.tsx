@@ -14,8 +14,9 @@ import { openPage } from '../../ui/question/Address';
 import { oldestFirst } from '../../model/entry';
 import { useGoToCell } from '../../ui/hooks/useGoToCell';
 import { useSignal } from '../../ui/hooks/useSignal';
-import { ITEM_KEY, useWindow } from '../../ui/hooks/useWindow';
+import { ITEM_KEY } from '../../ui/hooks/useWindow';
 import { LinkButton } from '../../ui/components/VisibleText';
+import { WindowedList } from '../../ui/components/WindowedList';
 import { ShownContent } from '../../ui/guarded/DecisionButton';
 import { BatchTable } from './BatchTable';
 import { itemsOf, tableKey } from './batches';
@@ -270,42 +271,28 @@ function Group(props: IGroupProps): JSX.Element {
       <h4 id={headingId} title={title}>
         <bdi>{title}</bdi>
       </h4>
-      <ul ref={list} role="list" aria-labelledby={headingId}>
-        {useWindow(list, keys, pinned).map(part => {
-          if ('height' in part) {
-            return (
-              <li
-                key={`gap ${part.gapBefore}`}
-                role="presentation"
-                style={{ height: part.height }}
-              />
-            );
-          }
-          const { key, approvals, isBatch, hidden } = items[part.index];
-          return (
-            <li
-              key={key}
-              className="jp-AgentBox-item"
-              aria-label={label(qualifiedName(approvals[0].call))}
-              aria-setsize={items.length}
-              aria-posinset={part.index + 1}
-              {...{ [ITEM_KEY]: key }}
-            >
-              {isBatch ? (
-                <BatchTable
-                  approvals={approvals}
-                  hidden={hidden}
-                  wanted={wanted}
-                  isOpened={props.isOpened}
-                  onFailure={onFailure}
-                />
-              ) : (
-                <Single approval={approvals[0]} onFailure={onFailure} />
-              )}
-            </li>
+      <WindowedList
+        listRef={list}
+        keys={keys}
+        pinned={pinned}
+        labelledBy={headingId}
+        labelOf={index => label(qualifiedName(items[index].approvals[0].call))}
+      >
+        {index => {
+          const { approvals, isBatch, hidden } = items[index];
+          return isBatch ? (
+            <BatchTable
+              approvals={approvals}
+              hidden={hidden}
+              wanted={wanted}
+              isOpened={props.isOpened}
+              onFailure={onFailure}
+            />
+          ) : (
+            <Single approval={approvals[0]} onFailure={onFailure} />
           );
-        })}
-      </ul>
+        }}
+      </WindowedList>
     </section>
   );
 }

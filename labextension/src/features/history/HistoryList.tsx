@@ -10,8 +10,9 @@ import type { IHistoryModel } from '../../internalTokens';
 import { label } from '../../ui/text/visibleText';
 import { RequestCard } from '../../ui/card/RequestCard';
 import { useSignal } from '../../ui/hooks/useSignal';
-import { ITEM_KEY, useWindow } from '../../ui/hooks/useWindow';
+import { ITEM_KEY } from '../../ui/hooks/useWindow';
 import { LinkButton } from '../../ui/components/VisibleText';
+import { WindowedList } from '../../ui/components/WindowedList';
 import { LoadFailure } from './LoadFailure';
 
 export interface IHistoryListProps {
@@ -43,32 +44,14 @@ function Items(props: { approvals: readonly IApproval[] }): JSX.Element {
   const keys = approvals.map(({ id }) => id);
   const opened = useOpened(list);
   return (
-    <ul ref={list} role="list">
-      {useWindow(list, keys, opened).map(part => {
-        if ('height' in part) {
-          return (
-            <li
-              key={`gap ${part.gapBefore}`}
-              role="presentation"
-              style={{ height: part.height }}
-            />
-          );
-        }
-        const { id, call } = approvals[part.index];
-        return (
-          <li
-            key={id}
-            className="jp-AgentBox-item"
-            aria-label={label(qualifiedName(call))}
-            aria-setsize={approvals.length}
-            aria-posinset={part.index + 1}
-            {...{ [ITEM_KEY]: id }}
-          >
-            <RequestCard requestId={id} hasLink={true} />
-          </li>
-        );
-      })}
-    </ul>
+    <WindowedList
+      listRef={list}
+      keys={keys}
+      pinned={opened}
+      labelOf={index => label(qualifiedName(approvals[index].call))}
+    >
+      {index => <RequestCard requestId={keys[index]} hasLink={true} />}
+    </WindowedList>
   );
 }
 
