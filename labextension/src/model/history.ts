@@ -69,7 +69,11 @@ export class HistoryModel implements IHistoryModel, IDisposable {
   }
 
   async load(): Promise<void> {
-    await this._show(null);
+    if (this._state !== 'ready') {
+      await this._show(null);
+    } else if (!(await this._fetch(null)) && this._state === 'ready') {
+      this._setState('failing'); // what is listed, and the button for more, stayed meanwhile
+    }
   }
 
   async loadMore(): Promise<void> {

@@ -53,6 +53,18 @@ test('loading anew keeps the pages that were loaded', async () => {
   expect(history.hasMore).toBe(true);
 });
 
+test('loading anew does not keep a person from loading more', async () => {
+  const { history, server } = setUp('a4', 'a3', 'a2', 'a1', 'a0');
+  await history.load();
+  server.gates.push(Promise.reject(new Error('500')));
+  const anew = history.load();
+  expect(history.state).toBe('ready');
+  await history.loadMore();
+  expect(idsOf(history)).toEqual(['a4', 'a3', 'a2', 'a1']);
+  await anew;
+  expect(history.state).toBe('failing');
+});
+
 test('a page that cannot be had is not taken for one that is there', async () => {
   const { history, server } = setUp('a2', 'a1', 'a0');
   server.gates.push(Promise.reject(new Error('500')));
