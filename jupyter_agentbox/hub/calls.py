@@ -135,7 +135,7 @@ class CentralCalls:
 
         async def run() -> FinishedCall:
             request = await self._kept.take(request_id)
-            tools: ToolCaller = LocalTool() if is_local(request.call) else self._servers.of(caller)
+            tools: ToolCaller = LocalTool(request.tool) if is_local(request.call) else self._servers.of(caller)
             return await self._calls.resume(request, on_waiting=on_waiting, on_running=on_running, own=tools)
 
         return self._begin(caller, run())

@@ -11,7 +11,6 @@ from jupyter_agentbox.core.policy import Effect, Evaluation, Layer, Rule
 from jupyter_agentbox.core.ports import CallListener
 from jupyter_agentbox.core.rule_book import RuleBook
 from jupyter_agentbox.core.tools import ToolDescription, ToolResult
-from jupyter_agentbox.exceptions import UnknownToolError
 from jupyter_agentbox.services.policies.manager import PersonOf, PolicyManager
 
 from .policy_in_force import PolicyInForce
@@ -85,17 +84,15 @@ class LocalTool:
 
     Parameters
     ----------
-    tool : ToolDescription or None
-        The tool as the user's server describes it; ``None`` if its call is resumed.
+    tool : ToolDescription
+        The tool as the user's server describes it. That server looks whether it is unchanged before it runs the call.
     """
 
-    def __init__(self, tool: ToolDescription | None = None) -> None:
+    def __init__(self, tool: ToolDescription) -> None:
         self._tool = tool
 
-    async def describe(self, server: str, tool: str) -> ToolDescription:
+    async def describe(self, server: str, tool: str) -> ToolDescription:  # noqa: ARG002  # there is but one
         """Return the tool."""
-        if self._tool is None:
-            raise UnknownToolError(f"`{server}.{tool}` is described by the user's server")
         return self._tool
 
     async def call_tool(self, call: ToolCall, *, listener: CallListener | None = None) -> ToolResult:
