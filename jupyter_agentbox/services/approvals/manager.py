@@ -108,6 +108,7 @@ class ApprovalManager:
         answered: Answered | None = None,
         *,
         asked_at: datetime | None = None,
+        trust_key: str | None = None,
     ) -> ApprovalRequest:
         """Store and announce a new request. One that is allowed is stored as running: its call starts at once.
 
@@ -120,6 +121,8 @@ class ApprovalManager:
         asked_at : datetime, optional
             When the call came, by `now`. Requests that wait are in the order in which their calls came, although one
             may be looked at for longer than the next.
+        trust_key : str, optional
+            The server's trust key before anybody answered; by default, the present one.
 
         Raises
         ------
@@ -155,7 +158,7 @@ class ApprovalManager:
                 raise
             self._count_use(request, is_kept=is_kept)
             if request.status is not Status.REJECTED:
-                self.requests.add(request)
+                self.requests.add(request, trust_key=trust_key)
         self._announcer.approval_changed(request)
         return request
 

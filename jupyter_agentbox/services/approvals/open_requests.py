@@ -120,9 +120,13 @@ class OpenRequests:
         found = self._open.get(request_id)
         return "" if found is None else found.trust_key
 
+    def server_key(self, server: str) -> str:
+        """Return a server's present trust key."""
+        return self._grants.trust_key(server)
+
     def has_same_server(self, request: ApprovalRequest) -> bool:
         """Whether an open request's server still has the entry that it had when the request was opened."""
-        return self.trust_key(request.id) == self._grants.trust_key(request.call.server)
+        return self.trust_key(request.id) == self.server_key(request.call.server)
 
     def running(self, request_id: str) -> ApprovalRequest | None:
         """Return a request whose call is running here, if any."""
@@ -163,12 +167,13 @@ class OpenRequests:
             self._uncount(kernel_id)
             raise
 
-    def add(self, request: ApprovalRequest) -> None:
-        """Hold a request that is stored and counted."""
+    def add(self, request: ApprovalRequest, *, trust_key: str | None = None) -> None:
+        """Hold a request that is stored and counted, with the trust key that its server had if that was looked up."""
         is_pending = request.status is Status.PENDING
         # A call that a rule or a grant allows runs at once: nobody decides about a server that could be exchanged.
         is_decided = request.decision is not None or needs_approvers(request.evaluation)
-        trust_key = self._grants.trust_key(request.call.server) if is_pending or is_decided else ""
+        if trust_key is None:
+            trust_key = self.server_key(request.call.server) if is_pending or is_decided else ""
         if not is_pending:
             self._open[request.id] = OpenRequest(request=request, trust_key=trust_key)
             return

@@ -223,9 +223,14 @@ class CallManager:
             evaluation = self._modes.apply(call, evaluation)
             if self._second_persons is not None:
                 evaluation = left_to_hub(evaluation)
+            # Before a model reviews the call: meanwhile its server could be exchanged for one with the same tool.
+            is_asked = evaluation.effect is Effect.ASK
+            trust_key = self._approvals.requests.server_key(call.server) if is_asked else None
             answered = await self._modes.review(call, tool, evaluation, decide_with=self._decide_with)
             try:
-                return await self._approvals.open(call, tool, evaluation, answered, asked_at=asked_at)
+                return await self._approvals.open(
+                    call, tool, evaluation, answered, asked_at=asked_at, trust_key=trust_key
+                )
             except GrantSpentError:
                 log.debug("a grant ended while `%s` was on its way", call.qualified_name)
 

@@ -15,7 +15,7 @@ from jupyter_agentbox.core.policy import Effect, Evaluation, Layer, Policy, Rule
 from jupyter_agentbox.core.reviewers import DecideWith, ReviewerKind, Via
 from jupyter_agentbox.core.threads import ApprovalMode
 from jupyter_agentbox.core.tools import ToolDescription
-from jupyter_agentbox.exceptions import ToolCallRejectedError
+from jupyter_agentbox.exceptions import ToolCallRejectedError, ToolServerError
 from jupyter_agentbox.services.calls.manager import FinishedCall
 from jupyter_agentbox.services.calls.thread_modes import MOST_THREADS, ThreadModes
 from tests.services.conftest import Services, a_call
@@ -134,6 +134,22 @@ async def test_a_model_allows_what_a_rule_lets_it_and_is_recorded_as_the_reviewe
     by = stored.decision.reviewer
     assert (by.name, by.kind, by.via) == ("model:openai:reviewer", ReviewerKind.MODEL, Via.MODEL)
     assert Status.PENDING not in [request.status for request in services.announcer.approvals]
+
+
+@pytest.mark.parametrize("services", [MARKED], indirect=True)
+async def test_what_a_model_allows_does_not_run_on_a_server_that_was_exchanged_during_the_review(
+    services: Services,
+) -> None:
+    services.trust_keys["shop"] = "a command"
+
+    def exchange() -> Review:
+        services.trust_keys["shop"] = "another command"
+        return Review(risk=Risk.LOW, outcome=ReviewOutcome.ALLOW, rationale="because")
+
+    services.modes.set("t1", ApprovalMode.AUTO_REVIEW, reviewer=FakeReviewer(exchange))
+    with pytest.raises(ToolServerError, match="has changed since it was asked for"):
+        await Run(services, in_thread()).task
+    assert services.tools.calls == []
 
 
 @pytest.mark.parametrize("services", [MARKED], indirect=True)
