@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
+from typing import Final
 
 from jupyter_agentbox.background import in_background
 from jupyter_agentbox.core.calls import ToolCall
@@ -15,10 +16,14 @@ from jupyter_agentbox.mcp_client.configuration import Configuration
 from jupyter_agentbox.mcp_client.limits import ServerLimits
 from jupyter_agentbox.mcp_client.servers import McpServers
 from jupyter_agentbox.mcp_client.sign_ins import SignInStore
+from jupyter_agentbox.mcp_client.trust_keys import trust_key_of
 
 from .callers import Caller
 from .policy_file import PolicyFile
 from .policy_in_force import PolicyInForce
+
+#: Stands for every user, where it matters only whether an entry is another than before.
+_ANYBODY: Final = "user"
 
 
 class _Entries:
@@ -113,6 +118,7 @@ class CentralServers:
         self._entries = _Entries(policy.current.servers_for(environment))
         self.shared = McpServers(source=self._entries, limits=limits, is_shared=True)
         self._own: dict[str, _OwnServers] = {}
+        self._trust_keys: tuple[PolicyFile, Mapping[str, str]] | None = None
         policy.follow(self._follow)
 
     @property
@@ -128,6 +134,14 @@ class CentralServers:
         UnknownServerError, ServerConfigurationError, ToolServerError
         """
         return await self._servers(server, caller).list_tools(server)
+
+    def trust_key(self, server: str) -> str:
+        """Return the trust key of a server's entry, as for a user without groups; empty if there is no such server."""
+        policy = self._policy.current
+        if self._trust_keys is None or self._trust_keys[0] is not policy:
+            shared, own = (policy.servers_for(self._environment, user=user).servers for user in ("", _ANYBODY))
+            self._trust_keys = policy, {name: trust_key_of(one) for name, one in {**shared, **own}.items()}
+        return self._trust_keys[1].get(server, "")
 
     def of(self, caller: Caller) -> UserTools:
         """Return the tools as one user sees them."""

@@ -167,7 +167,13 @@ def build(settings: Settings, policy: PolicyFile, environment: Mapping[str, str]
     policies = HubPolicyManager(basis.policy, person_of=_caller_of)
     changes = _changes(basis, store)
     forwarder = _forwarder(basis)
-    grants = GrantManager(store=store, clock=basis.clock, ids=basis.ids, decide_with=DecideWith.PERSON)
+    grants = GrantManager(
+        store=store,
+        clock=basis.clock,
+        ids=basis.ids,
+        trust_key=servers.trust_key,
+        decide_with=DecideWith.PERSON,
+    )
     approvals = _approvals(basis, _announcing(basis, store, forwarder), policies, grants)
     return HubBox(
         claim=basis.claim,

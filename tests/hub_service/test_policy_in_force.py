@@ -113,6 +113,26 @@ async def test_what_waits_is_judged_by_the_policy_of_the_moment_in_which_it_is_d
         assert (await calling).is_error
 
 
+async def test_what_was_allowed_does_not_run_on_a_central_server_that_was_exchanged_meanwhile(tmp_path: Path) -> None:
+    before = a_policy(ask("query", group="data-stewards"))
+    entry = before["mcpServers"]["warehouse"]
+    other = {**entry, "args": [*entry["args"], "another"]}
+    async with (
+        asyncio.timeout(TIMEOUT),
+        running_service(tmp_path, before) as service,
+        service.tools_of("ada") as tools,
+    ):
+        call = ToolCall(server="warehouse", tool="query", arguments={"sql": "select 1"})
+        calling = asyncio.create_task(tools.call_tool(call))
+        while not (waiting := await service.pending("bob")):
+            pass
+        write(tmp_path, {**before, "mcpServers": {"warehouse": other}})
+
+        assert (await service.decide(waiting[0], "bob"))[0] == 200
+        result = await calling
+    assert (result.is_error, "has changed since it was asked for" in result.text) == (True, True), result
+
+
 async def test_the_record_says_which_version_of_the_policy_held_when_a_call_asked(tmp_path: Path) -> None:
     call = ToolCall(server="warehouse", tool="query", arguments={"sql": "select 1"})
     async with (
