@@ -14,7 +14,7 @@ from urllib.parse import unquote, urlsplit
 from jupyter_agentbox.exceptions import LockedError
 
 from .calls import JsonObject
-from .globs import careful_matcher_of, is_literal, matcher_of
+from .globs import careful_matcher_of, is_literal, matcher_of, problem_of_pattern
 from .hosts import canonical_host
 from .policy import Layer
 
@@ -154,7 +154,17 @@ def problem_of_url(url: str) -> str:
         return "`url` must not contain a user name"
     if "?" in url or "#" in url:
         return "`url` must end with the path, and its wildcard is `*`: `?` and `#` would end the path"
-    return ""
+    if "\\" in url or not url.isprintable() or " " in url:
+        return "`url` must not contain a blank, a line break or a `\\`"
+    labels = unquote(host).split(".")
+    if any("*" in label and not label.isascii() for label in labels):
+        return "`url` has a wildcard beside a letter that is not ASCII: write that part of the host in Punycode"
+    plain = canonical_host(host)
+    if not _PLAIN_HOST.fullmatch(plain.replace("*", "")) and plain.strip("*"):
+        return "`url` has a character in its host that no host has"
+    if "" in plain.split(".") and ":" not in plain:
+        return "`url` has a host in which nothing stands beside a dot: write `*.example.org` for all hosts of a domain"
+    return problem_of_pattern(parts.path)
 
 
 def _matches(pattern: str, part: str, *, careful: bool) -> bool:

@@ -7,6 +7,7 @@ import json
 import os
 import sys
 from collections.abc import Sequence
+from http.client import HTTPException
 from pathlib import Path
 from typing import Any, Final
 from urllib.error import HTTPError, URLError
@@ -20,6 +21,8 @@ from .id_jag import exchange_id_token, read_exchange
 
 #: Seconds to wait for the Hub's answer. A `headersHelper` may take ten in all.
 _PATIENCE: Final = 7
+#: Maximum size of its answer, in bytes.
+_MOST_BYTES: Final = 1024 * 1024
 _NO_SCOPE: Final = "the token in --token-file needs the scope `admin:auth_state`"
 _ADVICE: Final = {
     403: f"it does not know the token in --token-file, or {_NO_SCOPE}",
@@ -34,6 +37,8 @@ def main(argv: Sequence[str]) -> int:
         token = _token_in(_auth_state(options), options.key, options.user)
         if options.id_jag is not None:
             token = exchange_id_token(token, read_exchange(options.id_jag), resource=_resource())
+        if not _is_sendable(token):
+            raise ValueError(f"the token of `{options.user}` has a character that no header may have")
     except (OSError, ValueError) as error:
         sys.stderr.write(visible(f"error: {error}\n"))
         return 1
@@ -87,19 +92,30 @@ def _auth_state(options: argparse.Namespace) -> Any:
     token = options.token_file.read_text("utf-8").strip()
     if not token:
         raise ValueError(f"`{options.token_file}` is empty")
+    if not _is_sendable(token):
+        raise ValueError(f"`{options.token_file}` must contain a token of the Hub and nothing else")
     url = f"{options.api_url.rstrip('/')}/users/{quote(options.user, safe='')}"
     request = Request(url, headers={"Authorization": f"Bearer {token}"})  # noqa: S310  # checked above
     try:
         with build_opener(NoRedirects).open(request, timeout=_PATIENCE) as answer:
-            model = json.load(answer)
+            model = json.loads(answer.read(_MOST_BYTES))
     except HTTPError as error:
         advice = _ADVICE.get(error.code, "").format(user=options.user)
         raise OSError(f"the Hub answered {error.code}{advice and f': {advice}'}") from None
     except URLError as error:
         raise OSError(f"the Hub cannot be reached: {error.reason}") from None
+    except (ValueError, RecursionError, HTTPException):  # its text may quote the answer
+        raise ValueError("the Hub did not answer with JSON, or --api-url is not its address") from None
     if not isinstance(model, dict) or "auth_state" not in model:
         raise ValueError(_NO_SCOPE)
+    if model.get("name", options.user) != options.user:
+        raise ValueError(f"the Hub answered about another user than `{options.user}`")
     return model["auth_state"]
+
+
+def _is_sendable(token: str) -> bool:
+    """Whether a token can be in a header. The error of `urllib` would quote one that cannot."""
+    return token.isascii() and token.isprintable()
 
 
 def _token_in(state: Any, key: str, user: str) -> str:

@@ -209,6 +209,6 @@ def _error_code(error: HTTPError) -> str:
     """Return the error code of OAuth in an answer, such as ``invalid_grant``."""
     try:
         code = json.loads(error.read(_MOST_BYTES))["error"]
-    except (ValueError, LookupError, TypeError, OSError, RecursionError):
+    except (ValueError, LookupError, TypeError, OSError, RecursionError, HTTPException):
         return ""
     return f" ({code})" if isinstance(code, str) and code.replace("_", "").isalpha() and len(code) < 40 else ""

@@ -263,6 +263,15 @@ UNMATCHABLE = {
     "https://eve@evil.example/*": "`url` must not contain a user name",
     "https://evil.example/mc?/*": "`url` must end with the path",
     "https://evil.example/mcp#x": "`url` must end with the path",
+    "https://evil.example/* ": "`url` must not contain a blank",
+    "https://evil.example\\*": "`url` must not contain a blank, a line break or a `\\`",
+    "https://evil\n.example/*": "`url` must not contain a blank",
+    "https://evil.example,other.example/*": "a character in its host that no host has",
+    "https://%65vil,.example/*": "a character in its host that no host has",
+    "https://.evil.example/*": "nothing stands beside a dot",
+    "https://*b\N{LATIN SMALL LETTER U WITH DIAERESIS}cher.example/*": "in Punycode",
+    "https://evil.example/[z-a]*": "upside down",
+    "https://evil.example/[a": "has no `]`",
 }
 
 
