@@ -290,7 +290,9 @@ export function exposureOf(
   if (!part) {
     return 'hidden';
   }
-  return !isDistorted(node) && isOnTop(node, part, phases)
+  return !isDistorted(node) &&
+    isOnTop(node, part, phases) &&
+    isUnderItsBar(node, phases)
     ? 'exposed'
     : 'covered';
 }
@@ -321,6 +323,7 @@ function visiblePart(node: Element, margin = 0): IBox | null {
     right: clientWidth,
     bottom: clientHeight
   });
+  let bar: Element | null = null;
   // What the body would cut off, the window does.
   const { body } = document;
   for (
@@ -337,10 +340,32 @@ function visiblePart(node: Element, margin = 0): IBox | null {
       const isScrolling = at.scrollHeight > at.clientHeight;
       part = intersect(part, innerBox(at, isScrolling ? margin : 0));
     }
-    const bar = part && barOf(at, node);
-    part = part && bar ? intersect(part, above(bar)) : part;
+    bar ??= barOf(at, node);
   }
-  return part;
+  return part && bar && isEdge(bar, part) ? intersect(part, above(bar)) : part;
+}
+
+/** Whether a bar cuts off the lower end of a part: a kernel could put it elsewhere, with more of the part below or beside it. */
+function isEdge(bar: Element, part: IBox): boolean {
+  const { left, top, right, bottom } = bar.getBoundingClientRect();
+  return (
+    top < part.bottom &&
+    left <= part.left + EDGE &&
+    right >= part.right - EDGE &&
+    bottom >= part.bottom - EDGE &&
+    getComputedStyle(bar).pointerEvents !== 'none'
+  );
+}
+
+/** Whether a bar that cuts off a node lies over all that it cuts off, so that nothing there can be seen or pressed. */
+function isUnderItsBar(node: Element, phases: readonly number[]): boolean {
+  const table = node.parentElement?.closest('.jp-AgentBox-card');
+  const bar = table ? barOf(table, node) : null;
+  const box = bar?.getBoundingClientRect();
+  const part = box ? intersect(node.getBoundingClientRect(), box) : null;
+  const seen = bar && part ? visiblePart(bar) : null;
+  const cut = seen && part ? intersect(seen, part) : null;
+  return !bar || !cut || isOnTop(bar, cut, phases);
 }
 
 /** The bar at the lower edge of a table of requests, under which its rows scroll, unless it contains the node itself. */

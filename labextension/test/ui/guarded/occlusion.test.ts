@@ -135,18 +135,51 @@ test.each([
   place(table, { left: 0, top: 0, right: 600, bottom: 800 });
   const card = showCard(table);
   const bar = div(table, 'jp-AgentBox-batchBar');
-  place(bar, { left: 0, top: 250, right: 600, bottom: 290 });
+  place(bar, { left: 0, top: 250, right: 600, bottom: 310 });
   onTop = (_, y) => (y < 250 ? card : bar);
   expect(exposureOf(card)).toBe(expected);
   const patch = div(document.body);
   onTop = (_, y) => (y < 200 ? card : y < 250 ? patch : bar);
   expect(exposureOf(card)).toBe('covered');
   if (isTable) {
-    place(bar, { left: 0, top: 90, right: 600, bottom: 130 });
+    place(bar, { left: 0, top: 90, right: 600, bottom: 310 });
     expect(exposureOf(card)).toBe('hidden');
     onTop = () => table;
     expect(exposureOf(table)).toBe('exposed');
   }
+});
+
+test.each([
+  ['ends above the end of the card', { bottom: 290 }, ''],
+  ['leaves a part of the card beside it', { left: 300 }, ''],
+  ['lets a pointer through', {}, 'none']
+])(
+  'a bar of a table that %s is no edge of the view',
+  (_, changed, pointerEvents) => {
+    const table = div(document.body, 'jp-AgentBox-card jp-AgentBox-batch');
+    noteCard(table);
+    place(table, { left: 0, top: 0, right: 600, bottom: 800 });
+    const card = showCard(table);
+    const bar = div(table, 'jp-AgentBox-batchBar');
+    place(bar, { left: 0, top: 250, right: 600, bottom: 310, ...changed });
+    bar.style.pointerEvents = pointerEvents;
+    onTop = (_, y) => (y < 250 ? card : bar);
+    expect(exposureOf(card)).toBe('covered');
+  }
+);
+
+test('what lies over a bar, or over what a bar does not cover, covers the card under it', () => {
+  const table = div(document.body, 'jp-AgentBox-card jp-AgentBox-batch');
+  noteCard(table);
+  place(table, { left: 0, top: 0, right: 600, bottom: 800 });
+  const card = showCard(table);
+  const bar = div(table, 'jp-AgentBox-batchBar');
+  place(bar, { left: 0, top: 250, right: 600, bottom: 310 });
+  const patch = div(document.body);
+  onTop = (x, y) => (y < 250 ? card : x < 400 ? bar : patch);
+  expect(exposureOf(card)).toBe('covered');
+  onTop = (_, y) => (y < 280 ? card : bar);
+  expect(exposureOf(card)).toBe('covered');
 });
 
 test('a part that is scrolled away may be covered, and a card of which nothing is in view is hidden', () => {
