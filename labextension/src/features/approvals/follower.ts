@@ -66,6 +66,9 @@ export class Follower {
 
   private readonly _onDeed = (event: Event): void => {
     const isKey = event instanceof KeyboardEvent;
+    if (isKey && !event.isTrusted) {
+      return; // a script's key must not make a click an answer by key, after which the next request gets the focus
+    }
     const letter = isKey ? letterOf(event) : '';
     if (isKey && (this._isTooEarly(letter) || this._isTooMany(letter))) {
       event.preventDefault();

@@ -1,4 +1,5 @@
 import { Follower } from '../../../src/features/approvals/follower';
+import { byPerson } from '../../person';
 
 /** Milliseconds in which a letter too many is kept from a notebook. */
 const LATE = 1000;
@@ -36,8 +37,12 @@ function find(selector: string): HTMLElement {
 }
 
 function type(key: string, init: KeyboardEventInit = {}): void {
+  byPerson(document.activeElement as Element, keydown(key, init));
+}
+
+function keydown(key: string, init: KeyboardEventInit = {}): KeyboardEvent {
   const options = { key, bubbles: true, cancelable: true, ...init };
-  document.activeElement?.dispatchEvent(new KeyboardEvent('keydown', options));
+  return new KeyboardEvent('keydown', options);
 }
 
 /** Answer on the card by a key, after which the notebook has the focus, in this mode. */
@@ -98,6 +103,16 @@ test('after an answer by another key, and in a field, letters mean what they say
   expect(heard).toEqual(['a']);
   answer('a', 'command');
   find('input').focus();
+  type('a');
+  expect(heard).toEqual(['a']);
+});
+
+test('the key of a script makes no answer by the pointer one by letter', () => {
+  find('.jp-Notebook').classList.add('jp-mod-commandMode');
+  find('.jp-Cell').focus();
+  document.body.dispatchEvent(keydown('a'));
+  follower.follow(find('.jp-AgentBox-card'));
+  heard = [];
   type('a');
   expect(heard).toEqual(['a']);
 });
