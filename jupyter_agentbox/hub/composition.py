@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 
-from jupyter_agentbox.core.approvals import ApprovalRequest
+from jupyter_agentbox.core.approvals import ApprovalRequest, Status
 from jupyter_agentbox.core.audit_trail import AuditSettings, WhenDown
 from jupyter_agentbox.core.calls import ToolCall
 from jupyter_agentbox.core.changes import Facts
@@ -306,6 +306,9 @@ def _approvals(
     def keeps(request: ApprovalRequest) -> bool:
         basis.metrics.take_over(request)
         is_asked = policies.evaluate(request.call, request.tool).effect is Effect.ASK
+        # What the entry of its server was, is not stored.
+        if request.status is Status.APPROVED and request.evaluation.policy_version != basis.policy.version:
+            return False
         return request.call.is_whole and is_asked and not _why_otherwise(request, basis.policy.current, policies)
 
     return ApprovalManager(

@@ -212,6 +212,25 @@ async def test_a_call_that_was_allowed_while_its_caller_was_away_runs_when_they_
         assert "its answer is not kept" in told["content"][0]["text"]
 
 
+async def test_what_was_allowed_before_a_restart_does_not_run_on_a_server_that_was_exchanged_with_it(
+    tmp_path: Path,
+) -> None:
+    before = a_policy(ask(group="data-stewards"))
+    entry = before["mcpServers"]["warehouse"]
+    other = {**before, "mcpServers": {"warehouse": {**entry, "args": [*entry["args"], "another"]}}}
+    async with restarting(tmp_path, before, before, other) as start:
+        service = await start()
+        last = id_of(await Stream(service).event())
+        service = await start()
+        (request,) = await service.pending("bob")
+        await service.decide(request, "bob")
+
+        service = await start()
+        told = await Stream(service, last=last).result()
+        assert told["isError"]
+        assert "Run the code again to ask again" in told["content"][0]["text"]
+
+
 async def test_the_sdk_comes_back_by_itself(tmp_path: Path) -> None:
     from .test_service import call, waiting
 
