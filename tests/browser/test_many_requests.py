@@ -265,6 +265,27 @@ def test_the_card_of_a_row_that_is_opened_at_the_edge_is_in_view_and_can_be_deci
     expect(person.status).to_have_text(re.compile("59$"))
 
 
+def test_a_bar_that_a_kernel_lays_over_a_card_is_no_edge_of_the_view(
+    person: Person, notebook: Callable[..., str]
+) -> None:
+    table = open_table(person, notebook(LOOP.format(count=3)), 3)
+    rows_of(table).first.get_by_role("button").click()
+    card = table.get_by_role("group", name="Approval request shop.restock")
+    allow = card.get_by_role("button", name="Allow once")
+    expect(allow).not_to_have_attribute("aria-disabled", "true")
+    place = card.bounding_box() or {}
+    person.page.mouse.move(*head_of(card))
+    # As the style of an output would: the bar over the middle of the card, with its buttons below.
+    bar = table.locator(".jp-AgentBox-batchBar")
+    up = (bar.bounding_box() or {})["y"] - place["y"] - 40
+    style = f"position: relative; top: -{up}px; bottom: auto; height: 30px; overflow: hidden; z-index: 9;"
+    style = style.replace(";", " !important;")
+    person.page.add_style_tag(content=f".jp-AgentBox-batchBar {{ {style} }}")
+    person.page.mouse.move(place["x"] + 30, place["y"] + 20)
+    expect(allow).to_have_attribute("aria-disabled", "true")
+    expect(card).to_contain_text("Something covers part of this card")
+
+
 def head_of(card: Locator) -> tuple[float, float]:
     """A point of a card that is a little below its upper edge."""
     box = card.bounding_box()

@@ -85,5 +85,5 @@ def test_a_refusal_of_a_provider_that_breaks_off_is_one(tmp_path: Path, answerin
     origin = answering(b"HTTP/1.1 400 Bad\r\nTransfer-Encoding: chunked\r\n\r\nZZ\r\n")
     party = Party(issuer=origin, token_endpoint=origin, client_id="c", client_secret_file=tmp_path / "secret")
     exchange = Exchange(identity_provider=party, authorization_server=party)
-    with pytest.raises(OSError, match="answered 400$"):
+    with pytest.raises(OSError, match=r"answered 400$"):
         exchange_id_token("id-token", exchange, resource="https://mcp.example")
