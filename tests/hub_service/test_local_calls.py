@@ -253,7 +253,7 @@ async def test_what_was_approved_does_not_run_on_a_server_that_was_exchanged_mea
         other = {"command": sys.executable, "args": [str(WAREHOUSE), "another"]}
         (tmp_path / "ada" / "mcp.json").write_text(json.dumps({"mcpServers": {"lake": other}}))
         await service.decide(request, "bob")
-        with pytest.raises(ToolServerError, match="its server or the tool has changed since it was asked for"):
+        with pytest.raises(ToolServerError, match="the entry of its server has changed since it was asked for"):
             await call
 
 

@@ -332,9 +332,12 @@ class CallManager:
         """Refuse a call whose server or tool is not the one that was shown to those who approved it."""
         call = request.effective_call
         tool = await tools.describe(call.server, call.tool)
-        if tool.digest != request.tool.digest or not self._approvals.requests.has_same_server(request):
+        what = "" if self._approvals.requests.has_same_server(request) else "the entry of its server"
+        if not what and tool.digest != request.tool.digest:
+            what = "what its server says of the tool"
+        if what:
             raise ToolServerError(
-                f"`{call.qualified_name}` did not run: its server or the tool has changed since it was asked for."
+                f"`{call.qualified_name}` did not run: {what} has changed since it was asked for."
                 " Run the code again to ask again."
             )
 
