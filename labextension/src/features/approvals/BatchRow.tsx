@@ -47,10 +47,12 @@ function Row(props: IBatchRowProps): JSX.Element {
   const card = useOpenedInView(isOpen);
   const outcome = isPending ? null : summarize(approval, nameOf, trans);
   const line = signature(call.tool, call.arguments, trans).text;
-  const onClick = (event: React.MouseEvent): void => {
+  const onClick = (event: React.MouseEvent<HTMLElement>): void => {
     if (!event.nativeEvent.isTrusted || !isPending) {
       return;
     }
+    // From its checkbox, the arrows and letters would lead nowhere.
+    event.currentTarget.focus({ preventScroll: true });
     if (event.shiftKey) {
       props.onExtend(id);
     } else {

@@ -141,6 +141,22 @@ function tick(name: string | RegExp): void {
   );
 }
 
+test('a click on the checkbox of a row gives the row the focus, where the keys of rows count', () => {
+  showTable([{}, {}]);
+  const [first] = screen.getAllByRole('checkbox', { name: /^Select/ });
+  first.focus(); // as a press of the mouse does
+  byPerson(first, new MouseEvent('click', { bubbles: true, cancelable: true }));
+  expect(selected()).toEqual([true, false]);
+  const focused = (): string | undefined =>
+    (document.activeElement as HTMLElement | null)?.dataset['rowId'];
+  expect(focused()).toBe('a0');
+  byPerson(
+    document.activeElement as Element,
+    new KeyboardEvent('keydown', { key: 'ArrowDown', bubbles: true })
+  );
+  expect(focused()).toBe('a1');
+});
+
 test('“All of this tool” selects the rows of all cells, and “all of this cell” those of one', () => {
   showTable([fromCell('c1'), fromCell('c1'), fromCell('c2'), fromCell('c2')]);
   tick('All of this tool (4)');
