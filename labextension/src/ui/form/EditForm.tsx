@@ -97,11 +97,13 @@ export function EditForm(props: IEditFormProps): JSX.Element {
         values={read.values}
         correct={isWrong ? correct : undefined}
       >
-        <Changes
-          names={changed}
-          before={approval.call.arguments}
-          after={read.values ?? {}}
-        />
+        {read.values ? (
+          <Changes
+            names={changed}
+            before={approval.call.arguments}
+            after={read.values}
+          />
+        ) : null}
       </EditFooter>
     </div>
   );

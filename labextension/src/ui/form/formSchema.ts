@@ -326,7 +326,15 @@ function isFit(schema: IJsonObject, value: JsonValue | undefined): boolean {
   if (isNumber(value)) {
     return types.includes('number') || types.includes('integer');
   }
-  return types.includes(typeof value as 'string' | 'boolean');
+  return (
+    types.includes(typeof value as 'string' | 'boolean') ||
+    (isNumeric(schema) && isNoNumber(value))
+  );
+}
+
+/** Whether a value is a text that the field of a number shows as it is, to be corrected; one of digits would become a number. */
+function isNoNumber(value: JsonValue): boolean {
+  return typeof value === 'string' && value !== '' && numberOf(value) === value;
 }
 
 class SchemaReader {

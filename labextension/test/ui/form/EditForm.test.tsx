@@ -231,10 +231,21 @@ test('as JSON, a value that the form would refuse keeps the button off, and is n
   expect(sent).toHaveLength(1);
 });
 
+test('what is no number can still be corrected in its field after a look at the JSON', async () => {
+  await openForm();
+  type('product_id', 'five');
+  press('JSON');
+  press('Form');
+  expect(field('product_id')).toHaveProperty('value', 'five');
+  expect(description(field('product_id'))).toBe('Not a whole number');
+  type('product_id', '5');
+  expect(isOff(ALLOW)).toBe(false);
+});
+
 test('what is wrong and has no field in the form is named there, too', async () => {
   await openForm();
   press('JSON');
-  type('Arguments as JSON', '{"product_id": 5, "price": "much", "code": "A"}');
+  type('Arguments as JSON', '{"product_id": 5, "price": "7", "code": "A"}');
   press('Form');
   expect(screen.getByText('“price”: Not a number')).toBeTruthy();
   expect(isOff(ALLOW)).toBe(true);
@@ -247,6 +258,7 @@ test('broken JSON is said once, and a try to send it leads back to it', async ()
   press('JSON');
   type('Arguments as JSON', '{');
   expect(screen.getAllByText(/Invalid JSON/)).toHaveLength(1);
+  expect(screen.queryByText('No changes')).toBeNull();
   expect(description(button(ALLOW))).toContain('Invalid JSON');
   button(ALLOW).focus();
   press(ALLOW);

@@ -90,6 +90,18 @@ test('a value that the field would change is for JSON', () => {
   ]);
 });
 
+test('a text in the place of a number has a field unless it would become a number there', () => {
+  const source: IJsonObject = {
+    type: 'object',
+    properties: { a: { type: 'number' }, b: { type: 'integer' } }
+  };
+  const jsonOnly = (values: IJsonObject): string[] | undefined =>
+    toFormSchema({ ...source }, { ...values, b: 1 })?.jsonOnly;
+  expect(jsonOnly({ a: 'much' })).toEqual([]);
+  expect(jsonOnly({ a: '7' })).toEqual(['a']);
+  expect(jsonOnly({ a: '' })).toEqual(['a']);
+});
+
 const NUMBERS: IJsonObject = {
   type: 'object',
   properties: {
