@@ -97,7 +97,7 @@ export function RuleEditor(props: IRuleEditorProps): JSX.Element {
       />
       <Field {...field('timeout')} />
       <Field {...field('reason')} />
-      <p className="jp-AgentBox-ruleSaid" role="status">
+      <p ref={escape.said} className="jp-AgentBox-ruleSaid" role="status">
         {escape.warning || said}
       </p>
       <Guarded>

@@ -304,7 +304,7 @@ function JsonEditor(props: IJsonEditorProps): JSX.Element {
           )}
         </p>
       )}
-      <p className="jp-AgentBox-ruleSaid" role="status">
+      <p ref={escape.said} className="jp-AgentBox-ruleSaid" role="status">
         {escape.warning || said}
       </p>
       <Guarded>

@@ -92,13 +92,13 @@ export function dryRunText(run: IDryRun, trans: TranslationBundle): string {
   if (run.matched === 0) {
     return trans._n(
       'It does not match the last call.',
-      'Of the last %1 calls it matches none.',
+      'Of the last %1 calls, it matches none.',
       run.looked_at
     );
   }
   const looked = trans._n(
     'It matches the last call.',
-    'Of the last %1 calls it matches %2.',
+    'Of the last %1 calls, it matches %2.',
     run.looked_at,
     run.matched
   );

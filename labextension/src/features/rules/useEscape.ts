@@ -8,6 +8,8 @@ import { useTrans } from '../../ui/context';
 export interface IEscape {
   /** What to say after a first Escape in a form that was changed; empty at other times. */
   warning: string;
+  /** The element in which it is said: it is scrolled to, or a person would not know of it. */
+  said: React.RefObject<HTMLParagraphElement>;
   onKeyDown: (event: React.KeyboardEvent) => void;
   /** Let the next Escape be a first one again, because the person goes on. */
   forget: () => void;
@@ -17,10 +19,17 @@ export interface IEscape {
 export function useEscape(isChanged: boolean, onCancel: () => void): IEscape {
   const trans = useTrans();
   const [isWarned, setWarned] = React.useState(false);
+  const said = React.useRef<HTMLParagraphElement>(null);
+  React.useEffect(() => {
+    if (isWarned) {
+      said.current?.scrollIntoView({ block: 'nearest' });
+    }
+  }, [isWarned]);
   return {
     warning: isWarned
       ? trans.__('Press Escape again to discard what you have changed.')
       : '',
+    said,
     onKeyDown: event => {
       if (event.key !== 'Escape' || event.nativeEvent.isComposing) {
         return;

@@ -244,7 +244,7 @@ test('a rule can be tried on the history before it is written', async () => {
   await press('New rule…');
   fillIn();
   await press('Try on the history');
-  expect(text()).toContain('Of the last 50 calls it matches 46.');
+  expect(text()).toContain('Of the last 50 calls, it matches 46.');
   expect(text()).toContain(
     'would have allowed 41, asked about 3 and denied 2.'
   );
@@ -254,22 +254,22 @@ test('a rule can be tried on the history before it is written', async () => {
 test.each([
   [{ looked_at: 0 }, 'The history has no calls yet.'],
   [{ looked_at: 1 }, 'It does not match the last call.'],
-  [{ looked_at: 9 }, 'Of the last 9 calls it matches none.'],
+  [{ looked_at: 9 }, 'Of the last 9 calls, it matches none.'],
   [
     { looked_at: 1, matched: 1, allow: 1 },
     'It matches the last call. It would have allowed 1.'
   ],
   [
     { looked_at: 9, matched: 5, ask: 3, deny: 2 },
-    'Of the last 9 calls it matches 5. It would have asked about 3 and denied 2.'
+    'Of the last 9 calls, it matches 5. It would have asked about 3 and denied 2.'
   ],
   [
     { looked_at: 9, matched: 9, allow: 4, ask: 3, deny: 2 },
-    'Of the last 9 calls it matches 9. It would have allowed 4, asked about 3 and denied 2.'
+    'Of the last 9 calls, it matches 9. It would have allowed 4, asked about 3 and denied 2.'
   ],
   [
     { looked_at: 9, matched: 2, unknown: 2 },
-    'Of the last 9 calls it matches 2.'
+    'Of the last 9 calls, it matches 2.'
   ]
 ])('of a try that finds %j it says nothing of zero', async (found, words) => {
   const nothing = { matched: 0, allow: 0, ask: 0, deny: 0, unknown: 0 };
@@ -334,8 +334,13 @@ test.each([
     expect(isOpen()).toBe(false);
     await press(name);
     type(field, 'x');
+    const scrolled = jest.spyOn(Element.prototype, 'scrollIntoView');
     pressEscape();
     expect(isOpen()).toBe(true);
+    expect(scrolled.mock.contexts.at(-1)).toHaveProperty(
+      'textContent',
+      'Press Escape again to discard what you have changed.'
+    );
     expect(text()).toContain('Press Escape again to discard');
     type(field, 'xy');
     expect(text()).not.toContain('Press Escape again');
