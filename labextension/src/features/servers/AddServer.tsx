@@ -13,6 +13,7 @@ import { DecisionButton } from '../../ui/guarded/DecisionButton';
 import { Guarded, GuardedCard } from '../../ui/guarded/GuardedCard';
 import { PersonButton } from '../../ui/guarded/PersonButton';
 import { useFirstFocus } from '../../ui/hooks/useFirstFocus';
+import { useScrollIntoView } from '../../ui/hooks/useScrollIntoView';
 import { useKeptFocus } from '../../ui/hooks/useKeptFocus';
 import { label, visible } from '../../ui/text/visibleText';
 import { messageOf } from '../../ui/text/messages';
@@ -40,6 +41,7 @@ export function AddServer(props: IAddServerProps): JSX.Element {
   const [failure, setFailure] = React.useState('');
   const [isBusy, setBusy] = React.useState(false);
   const root = React.useRef<HTMLDivElement>(null);
+  useScrollIntoView(root, true);
   useKeptFocus(root);
   const run = (action: () => Promise<void>): void => {
     setBusy(true);

@@ -10,6 +10,7 @@ import type { IApproval, IGrantTerms } from '../../api/protocol';
 import { useTrans } from '../context';
 import { DecisionButton } from '../guarded/DecisionButton';
 import { takesText } from '../guarded/keyGuard';
+import { useScrollIntoView } from '../hooks/useScrollIntoView';
 import { LockedButton, useWhyLocked } from '../locks';
 import { LastingForm } from './LastingForm';
 import { describeRisk, isGrave } from '../text/risk';
@@ -90,6 +91,7 @@ export function LastingAnswers(props: ILastingAnswersProps): JSX.Element {
     const first = root.current?.querySelector<HTMLElement>('button');
     (first ?? root.current)?.focus();
   }, []);
+  useScrollIntoView(root, true);
   const onKeyDown = (event: React.KeyboardEvent): void => {
     if (event.key === 'Escape') {
       event.stopPropagation();

@@ -40,7 +40,11 @@ function open(name: 'Let it run more often…' | 'Keep it from running…'): voi
 test('an arrow opens the lasting answers within the card, and Escape closes them', () => {
   const { node } = show(approval());
   expect(screen.queryByText(/in this notebook/)).toBeNull();
+  const scrolled = jest.spyOn(Element.prototype, 'scrollIntoView');
   open('Let it run more often…');
+  expect(scrolled.mock.contexts).toEqual([
+    screen.getByRole('group', { name: 'More ways to allow' })
+  ]);
   const answer = screen.getByText(
     'Allow shop.delete_order in this notebook until its kernel ends'
   );
