@@ -21,12 +21,14 @@ await asyncio.gather(*(tools.shop.list_orders.aio(limit=1 + number) for number i
 ALLOW_LISTS = {"rules": [{"effect": "allow", "server": "shop", "tool": "list_orders"}]}
 REJECTED = "from jupyter_agentbox import tools\ntools.shop.get_order(order_id=4711)"
 
-#: Scrolls the panel's history to its end, and tells whether it stays there.
-AT_ITS_END = """() => {
+#: Scrolls the panel's history to its end, and tells whether an item is in view there. The box grows while items that
+#: come near the view are measured.
+SHOWS_ITEM = """position => {
     const box = [...document.querySelectorAll('.jp-AgentBox-tabPanel')].find(one => one.clientHeight > 0);
-    const isThere = box.scrollTop + box.clientHeight >= box.scrollHeight - 1;
     box.scrollTop = box.scrollHeight;
-    return isThere;
+    const item = box.querySelector(`[aria-posinset='${position}']`)?.getBoundingClientRect();
+    const view = box.getBoundingClientRect();
+    return item && item.top < view.bottom && item.bottom > view.top;
 }"""
 
 
@@ -260,7 +262,4 @@ def test_every_filter_narrows_the_page_and_what_is_downloaded_and_more_is_loaded
     count = int(items.first.get_attribute("aria-setsize") or 0)
     assert count > 120
     assert items.count() < 80
-    # The box grows while items that come near the view are measured.
-    last = person.history.locator(f"[aria-posinset='{count}']")
-    person.page.wait_for_function(AT_ITS_END)
-    expect(last).to_be_in_viewport()
+    person.page.wait_for_function(SHOWS_ITEM, arg=count)
