@@ -57,7 +57,7 @@ from jupyter_agentbox.services.servers.sign_ins import SignInManager
 from jupyter_agentbox.storage.approvals import SqlApprovalStore
 from jupyter_agentbox.storage.audit_log import SqlAuditLog
 from jupyter_agentbox.storage.database import JournalMode
-from jupyter_agentbox.storage.group_commit import Timer
+from jupyter_agentbox.storage.group_commit import Timer, untimed
 from jupyter_agentbox.storage.hub_policies import HubPolicies
 from jupyter_agentbox.storage.protection import why_unprotected
 from jupyter_agentbox.storage.retention import RetentionLimits
@@ -205,7 +205,7 @@ def build(
     answerer: Answerer | None = None,
     person_of: PersonOf = nobody_known,
     hub_token: Callable[[], str] = lambda: os.environ.get("JUPYTERHUB_API_TOKEN", ""),
-    store_timer: Timer = lambda _operation, _seconds: None,
+    store_timer: Timer = untimed,
 ) -> AgentBox:
     """Build and connect the parts. Opens and starts nothing.
 

@@ -17,9 +17,9 @@ from jupyter_agentbox.core.ports import Announcer
 from jupyter_agentbox.core.tools import ServerStatus
 
 #: Upper bounds of the histograms' buckets, in seconds: how long tools run, the store takes, and requests wait.
-_RUNS = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 600)
-_STORES = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
-_WAITS = (1, 5, 15, 30, 60, 300, 900, 3600, 14_400, 86_400)
+RUN_BUCKETS = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 600)
+STORE_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
+WAIT_BUCKETS = (1, 5, 15, 30, 60, 300, 900, 3600, 14_400, 86_400)
 
 
 class ServerMetrics:
@@ -38,11 +38,14 @@ class ServerMetrics:
         self._pending = Gauge("agentbox_pending", "Requests waiting for a decision.", registry=self._registry)
         self._decisions = self._counter("decisions", "Decisions by people and programs.", "decision", "via")
         self._settled = self._counter("settled", "Requests that waited, by their final status.", "status")
-        self._waits = self._histogram("wait_seconds", "How long requests waited.", _WAITS)
+        self._waits = self._histogram("wait_seconds", "How long requests waited.", WAIT_BUCKETS)
         self._calls = self._counter("calls", "Calls that ran, by outcome.", "outcome")
-        self._runs = self._histogram("tool_seconds", "How long tools ran.", _RUNS)
+        self._runs = self._histogram("tool_seconds", "How long tools ran.", RUN_BUCKETS)
         self._stores = self._histogram(
-            "store_seconds", "How long operations of the approval store took, waiting included.", _STORES, "operation"
+            "store_seconds",
+            "How long operations of the approval store took, waiting included.",
+            STORE_BUCKETS,
+            "operation",
         )
         self._open: dict[str, ApprovalRequest] = {}
         self._servers: Callable[[], Sequence[ServerStatus]] = tuple

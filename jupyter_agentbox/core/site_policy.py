@@ -155,7 +155,7 @@ def problem_of_url(url: str) -> str:
     if "?" in url or "#" in url:
         return "`url` must end with the path, and its wildcard is `*`: `?` and `#` would end the path"
     if "\\" in url or not url.isprintable() or " " in url:
-        return "`url` must not contain a blank, a line break or a `\\`"
+        return "`url` must not contain a space, a line break or a `\\`"
     labels = unquote(host).split(".")
     if any("*" in label and not label.isascii() for label in labels):
         return "`url` has a wildcard beside a letter that is not ASCII: write that part of the host in Punycode"
@@ -163,7 +163,7 @@ def problem_of_url(url: str) -> str:
     if not _PLAIN_HOST.fullmatch(plain.replace("*", "")) and plain.strip("*"):
         return "`url` has a character in its host that no host has"
     if "" in plain.split(".") and ":" not in plain:
-        return "`url` has a host in which nothing stands beside a dot: write `*.example.org` for all hosts of a domain"
+        return "`url` has a dot in its host with nothing before or after it; `*.example.org` is all hosts of a domain"
     return problem_of_pattern(parts.path)
 
 

@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.error import HTTPError, URLError
 from urllib.parse import quote, urlsplit
-from urllib.request import Request, build_opener
+from urllib.request import Request
 
 from jupyter_agentbox.core.text import visible
-from jupyter_agentbox.no_redirects import NoRedirects
+from jupyter_agentbox.no_redirects import read_json
 
-from .id_jag import exchange_id_token, read_exchange
+from .id_jag import exchange_id_token, read_exchange, read_secret
 
 #: Seconds to wait for the Hub's answer. A `headersHelper` may take ten in all.
 _PATIENCE: Final = 7
@@ -89,22 +89,19 @@ def _resource() -> str:
 def _auth_state(options: argparse.Namespace) -> Any:
     if urlsplit(options.api_url).scheme not in ("http", "https"):
         raise ValueError("--api-url must be an address such as http://127.0.0.1:8081/hub/api")
-    token = options.token_file.read_text("utf-8").strip()
-    if not token:
-        raise ValueError(f"`{options.token_file}` is empty")
+    token = read_secret(options.token_file)
     if not _is_sendable(token):
         raise ValueError(f"`{options.token_file}` must contain a token of the Hub and nothing else")
     url = f"{options.api_url.rstrip('/')}/users/{quote(options.user, safe='')}"
     request = Request(url, headers={"Authorization": f"Bearer {token}"})  # noqa: S310  # checked above
     try:
-        with build_opener(NoRedirects).open(request, timeout=_PATIENCE) as answer:
-            model = json.loads(answer.read(_MOST_BYTES))
+        model = read_json(request, timeout=_PATIENCE, most_bytes=_MOST_BYTES)
     except HTTPError as error:
         advice = _ADVICE.get(error.code, "").format(user=options.user)
         raise OSError(f"the Hub answered {error.code}{advice and f': {advice}'}") from None
     except URLError as error:
         raise OSError(f"the Hub cannot be reached: {error.reason}") from None
-    except (ValueError, RecursionError, HTTPException):  # its text may quote the answer
+    except (ValueError, HTTPException):
         raise ValueError("the Hub did not answer with JSON, or --api-url is not its address") from None
     if not isinstance(model, dict) or "auth_state" not in model:
         raise ValueError(_NO_SCOPE)

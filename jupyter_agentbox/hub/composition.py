@@ -306,7 +306,7 @@ def _approvals(
     def keeps(request: ApprovalRequest) -> bool:
         basis.metrics.take_over(request)
         is_asked = policies.evaluate(request.call, request.tool).effect is Effect.ASK
-        # What the entry of its server was, is not stored.
+        # The entry that its server had is not stored.
         if request.status is Status.APPROVED and request.evaluation.policy_version != basis.policy.version:
             return False
         return request.call.is_whole and is_asked and not _why_otherwise(request, basis.policy.current, policies)

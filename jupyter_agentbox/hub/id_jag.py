@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 from urllib.error import HTTPError, URLError
 from urllib.parse import quote, urlencode, urlsplit
-from urllib.request import Request, build_opener
+from urllib.request import Request
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
 
 from jupyter_agentbox.mcp_client.provider_addresses import is_safe_address
-from jupyter_agentbox.no_redirects import NoRedirects
+from jupyter_agentbox.no_redirects import read_json
 
 #: Seconds to wait for each answer: a `headersHelper` may take ten in all.
 _PATIENCE: Final = 3
@@ -105,6 +105,22 @@ def read_exchange(path: Path) -> Exchange:
         raise ValueError(f"`{path}`: {f'`{place}`: ' if place else ''}{problem['msg']}") from None
 
 
+def read_secret(path: Path) -> str:
+    """Return the secret in a file.
+
+    Raises
+    ------
+    OSError
+        If it cannot be read.
+    ValueError
+        If it is empty.
+    """
+    secret = path.read_text("utf-8").strip()
+    if not secret:
+        raise ValueError(f"`{path}` is empty")
+    return secret
+
+
 def exchange_id_token(id_token: str, exchange: Exchange, *, resource: str) -> str:
     """Return an access token of an MCP server for the user of an ID token.
 
@@ -150,9 +166,7 @@ def _token_in(answer: Mapping[str, Any], party: Party) -> str:
 
 
 def _ask_for_token(party: Party, form: Mapping[str, str]) -> Mapping[str, Any]:
-    secret = party.client_secret_file.read_text("utf-8").strip()
-    if not secret:
-        raise ValueError(f"`{party.client_secret_file}` is empty")
+    secret = read_secret(party.client_secret_file)
     headers = {"Accept": "application/json", "Content-Type": "application/x-www-form-urlencoded"}
     if party.authentication == "client_secret_basic":
         pair = f"{quote(party.client_id, safe='')}:{quote(secret, safe='')}"
@@ -177,7 +191,7 @@ def _endpoint(party: Party) -> str:
             continue
         endpoint = found.get("token_endpoint")
         if found.get("issuer") != party.issuer or not isinstance(endpoint, str):
-            raise ValueError(f"the metadata of {party.issuer} are not its own, or name no `token_endpoint`")
+            raise ValueError(f"the metadata of {party.issuer} is not its own, or names no `token_endpoint`")
         if _origin(endpoint) != _origin(party.issuer):
             raise ValueError(f"{party.issuer} gives tokens at another host: name the `token_endpoint` in the file")
         return endpoint
@@ -192,13 +206,12 @@ def _origin(url: str) -> tuple[str, str]:
 def _answer(request: Request, party: Party) -> Mapping[str, Any]:
     """Return a provider's answer. Errors contain only its error code: descriptions may quote what was sent."""
     try:
-        with build_opener(NoRedirects).open(request, timeout=_PATIENCE) as answer:
-            found = json.loads(answer.read(_MOST_BYTES))
+        found = read_json(request, timeout=_PATIENCE, most_bytes=_MOST_BYTES)
     except HTTPError as error:
         raise OSError(f"{party.issuer} answered {error.code}{_error_code(error)}") from None
     except URLError as error:
         raise OSError(f"{party.issuer} cannot be reached: {error.reason}") from None
-    except (ValueError, RecursionError, HTTPException):
+    except (ValueError, HTTPException):
         found = None
     if not isinstance(found, dict):
         raise ValueError(f"{party.issuer} did not answer with a JSON object")

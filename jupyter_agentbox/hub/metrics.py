@@ -14,15 +14,12 @@ from jupyter_agentbox.core.calls import JsonObject
 from jupyter_agentbox.core.local_calls import is_local
 from jupyter_agentbox.core.policy import Effect
 from jupyter_agentbox.core.questions import QuestionAction
+from jupyter_agentbox.metrics import RUN_BUCKETS, STORE_BUCKETS, WAIT_BUCKETS
 from jupyter_agentbox.services.audit.senders import DeliveryResult
 from jupyter_agentbox.storage.group_commit import Operation
 
 from .forwarding import SinkState
 
-#: Upper bounds of the histograms' buckets, in seconds: how long tools run, the database takes, and requests wait.
-_RUNS = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 600)
-_STORES = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
-_WAITS = (1, 5, 15, 30, 60, 300, 900, 3600, 14_400, 86_400)
 #: What a server is told that asked a question -> the label.
 _QUESTION_OUTCOMES: Final = {
     QuestionAction.ACCEPT: "accepted",
@@ -39,12 +36,12 @@ class Metrics:
         self._opened = self._counter("requests", "Calls of central tools.", "server", "effect")
         self._pending = self._gauge("pending", "Requests waiting for a decision.")
         self._settled = self._counter("settled", "Requests that waited, by their final status.", "status")
-        self._waits = self._histogram("wait_seconds", "How long requests waited.", _WAITS)
+        self._waits = self._histogram("wait_seconds", "How long requests waited.", WAIT_BUCKETS)
         self._votes = self._counter("votes", "Approvals after which a request still needed others.")
         self._ended = self._counter("calls", "Calls that ran, by outcome.", "server", "outcome")
-        self._runs = self._histogram("tool_seconds", "How long tools ran.", _RUNS, "server")
+        self._runs = self._histogram("tool_seconds", "How long tools ran.", RUN_BUCKETS, "server")
         self._stores = self._histogram(
-            "store_seconds", "How long operations of the database took, waiting included.", _STORES, "operation"
+            "store_seconds", "How long operations of the database took, waiting included.", STORE_BUCKETS, "operation"
         )
         self._questions = self._counter(
             "questions", "Questions of central servers to users, by outcome.", "server", "outcome"

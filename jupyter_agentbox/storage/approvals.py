@@ -29,7 +29,7 @@ from jupyter_agentbox.exceptions import StorageError, UnknownApprovalError
 from . import audit_chain, grants
 from .abandoned_requests import LOOK_AGAIN, AbandonedRequests
 from .database import JournalMode, is_remote
-from .group_commit import Timer
+from .group_commit import Timer, untimed
 from .json_text import text_key
 from .known_tools import READ, KnownTools
 from .outbox import Outbox, Outgoing, add_records, make_outbox_tables
@@ -138,7 +138,7 @@ class SqlApprovalStore(SqlStore):
         tenant: str | None = None,
         service_claim: ServiceClaim | None = None,
         outbox: Outbox | None = None,
-        timer: Timer = lambda _operation, _seconds: None,
+        timer: Timer = untimed,
     ) -> None:
         self._outbox = outbox
         super().__init__(

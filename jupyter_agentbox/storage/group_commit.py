@@ -70,6 +70,10 @@ class Operation(str, Enum):
     """What it writes is on disk when it ends."""
 
 
+def untimed(_operation: Operation, _seconds: float) -> None:
+    """Ignore how long an operation took."""
+
+
 @dataclass(slots=True)
 class _Ticket:
     job: Callable[[Connection], Any]
@@ -113,7 +117,7 @@ class GroupCommitter:
         on_interval: Callable[[Connection], None] = lambda _: None,
         interval: Callable[[], float | None] = lambda: None,
         on_close: Callable[[], None] = lambda: None,
-        timer: Timer = lambda _operation, _seconds: None,
+        timer: Timer = untimed,
     ) -> None:
         self._timer = timer
         self._database = database

@@ -22,7 +22,7 @@ from jupyter_agentbox.core.pagination import from_microseconds, microseconds
 from jupyter_agentbox.core.ports import Clock, Ids
 
 from .database import Database
-from .group_commit import GroupCommitter, Timer
+from .group_commit import GroupCommitter, Timer, untimed
 from .outbox import Outgoing, add_records, make_outbox_tables, outbox, outbox_end, outbox_refused, outbox_sinks
 from .service_claim import ServiceClaim
 
@@ -106,7 +106,7 @@ class OutboxReader:
         ids: Ids,
         busy_timeout: float = 10.0,
         service_claim: ServiceClaim | None = None,
-        timer: Timer = lambda _operation, _seconds: None,
+        timer: Timer = untimed,
     ) -> None:
         self._clock = clock
         self._ids = ids

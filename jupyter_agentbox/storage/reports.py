@@ -40,7 +40,7 @@ from jupyter_agentbox.exceptions import ReportRefusedError
 
 from . import audit_chain
 from .database import Database
-from .group_commit import GroupCommitter, Timer
+from .group_commit import GroupCommitter, Timer, untimed
 from .holds import Hold, add_hold, find_hold, holds, list_holds, may_go, release_hold
 from .holds import metadata as holds_metadata
 from .json_text import dump_json, text_key
@@ -186,7 +186,7 @@ class SqlReportLog:
         busy_timeout: float = 10.0,
         service_claim: ServiceClaim | None = None,
         outbox: Outbox | None = None,
-        timer: Timer = lambda _operation, _seconds: None,
+        timer: Timer = untimed,
     ) -> None:
         self._clock = clock
         self._outbox = outbox

@@ -28,7 +28,7 @@ from jupyter_agentbox.core.pagination import microseconds
 from jupyter_agentbox.core.ports import Clock
 
 from .database import Database
-from .group_commit import GroupCommitter, Timer
+from .group_commit import GroupCommitter, Timer, untimed
 from .json_text import text_key
 from .service_claim import ServiceClaim
 
@@ -93,7 +93,7 @@ class SqlSignInTable:
         busy_timeout: float = 10.0,
         service_claim: ServiceClaim | None = None,
         must_exist: bool = False,
-        timer: Timer = lambda _operation, _seconds: None,
+        timer: Timer = untimed,
     ) -> None:
         self._clock = clock
         database = Database(

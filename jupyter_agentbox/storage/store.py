@@ -13,7 +13,7 @@ from jupyter_agentbox.core.ports import Clock
 from jupyter_agentbox.exceptions import StorageError
 
 from .database import Database, JournalMode, is_remote
-from .group_commit import GroupCommitter, Timer
+from .group_commit import GroupCommitter, Timer, untimed
 from .leases import owners_for
 from .schema import schema
 from .service_claim import ServiceClaim
@@ -56,7 +56,7 @@ class SqlStore:
         busy_timeout: float = 5.0,
         tenant: str | None = None,
         service_claim: ServiceClaim | None = None,
-        timer: Timer = lambda _operation, _seconds: None,
+        timer: Timer = untimed,
     ) -> None:
         self._service_claim = service_claim
         self._clock = clock

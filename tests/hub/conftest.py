@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -66,9 +67,16 @@ def withdraw(request: pytest.FixtureRequest) -> Iterator[None]:
 @pytest.fixture
 def page() -> Iterator[Page]:
     """A page of a chromium in which nobody has logged in."""
+    with new_page() as page:
+        yield page
+
+
+@contextmanager
+def new_page(*options: str) -> Iterator[Page]:
+    """Give the page of a chromium of its own, which is started with more options."""
     assert CHROMIUM, "these tests need Debian's `chromium`"
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=CHROMIUM_OPTIONS)
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=[*CHROMIUM_OPTIONS, *options])
         context = browser.new_context(viewport={"width": 1280, "height": 800}, locale="en-GB")
         context.set_default_timeout(PATIENCE)
         yield context.new_page()

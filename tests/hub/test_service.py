@@ -75,13 +75,7 @@ class DemoHub:
     admin: str
 
     def api(self, path: str, body: Any = None, token: str = "", method: str | None = None) -> Any:
-        code, answer = answered(
-            urllib.request.build_opener(),
-            f"{self.url}{path}",
-            body,
-            headers={"Authorization": f"Bearer {token or self.admin}"},
-            method=method,
-        )
+        code, answer = self.ask(path, body, token=token or self.admin, method=method)
         assert code < 300, (path, code, answer)
         return answer
 

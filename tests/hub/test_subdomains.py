@@ -8,12 +8,11 @@ from typing import Any
 
 import pytest
 from jupyter_client.blocking.client import BlockingKernelClient
-from playwright.sync_api import Page, expect, sync_playwright
+from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import CHROMIUM, CHROMIUM_OPTIONS
-from tests.browser.lab import PATIENCE
-from tests.browser.person import SIZE, decide
+from tests.browser.person import decide
 
+from .conftest import new_page
 from .hub import API, answered, kept_ports, missing
 from .test_page import log_in
 from .test_service import ASKS, DemoHub, kernel, result_of, running_demo, start_server
@@ -55,14 +54,9 @@ class Subdomains(DemoHub):
         port = self.url.rstrip("/").rpartition(":")[2]
         kind, _, rest = path.partition("/")
         domain = {"user": f"{rest.partition('/')[0]}.", "services": f"{SERVICE_DOMAIN}."}.get(kind, "")
-        sent = {"Authorization": f"Bearer {token or self.admin}", "Host": f"{domain}{HOST}:{port}", **headers}
+        sent = {"Authorization": f"Bearer {token}", "Host": f"{domain}{HOST}:{port}", **headers}
         opener = urllib.request.build_opener()
         return answered(opener, f"http://127.0.0.1:{port}/{path}", body, headers=sent, method=method)
-
-    def api(self, path: str, body: Any = None, token: str = "", method: str | None = None) -> Any:
-        code, answer = self.ask(path, body, token=token, method=method)
-        assert code < 300, (path, code, answer)
-        return answer
 
     def address(self, domain: str) -> str:
         """Return where the browser finds a domain."""
@@ -81,14 +75,8 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DemoHub]:
 @pytest.fixture
 def page() -> Iterator[Page]:
     """A page of a chromium that finds the Hub's names on this machine."""
-    assert CHROMIUM, "these tests need Debian's `chromium`"
-    options = [*CHROMIUM_OPTIONS, f"--host-resolver-rules=MAP *.{HOST} 127.0.0.1, MAP {HOST} 127.0.0.1"]
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=options)
-        context = browser.new_context(viewport=SIZE, locale="en-GB")
-        context.set_default_timeout(PATIENCE)
-        yield context.new_page()
-        browser.close()
+    with new_page(f"--host-resolver-rules=MAP *.{HOST} 127.0.0.1, MAP {HOST} 127.0.0.1") as page:
+        yield page
 
 
 def test_a_person_decides_in_jupyterlab_on_a_domain_of_their_own(demo: Subdomains, page: Page) -> None:

@@ -9,6 +9,7 @@
 import type { IDisposable } from '@lumino/disposable';
 
 import {
+  DEEDS,
   acceptEarlyLetter,
   followDeed,
   letterOf,
@@ -22,9 +23,6 @@ const LETTERS = ['A', 'E', 'R', 'J', 'K'];
 const WAITING = ".jp-AgentBox-output .jp-AgentBox-card[data-status='pending']";
 const ANSWER = '.jp-AgentBox-message.jp-mod-final';
 
-/** The events of a person who scrolls or navigates themselves. */
-const OTHER_DEEDS = ['pointerdown', 'wheel', 'keydown', 'touchstart'] as const;
-
 /** Milliseconds after an answer by key in which the next request gets the focus. */
 const SOON = 5000;
 /** Milliseconds after it in which a letter for the next request is kept from the notebook. */
@@ -35,7 +33,7 @@ const LATE = 1000;
 /** Follows one cell at a time. It lives as long as the page. */
 export class Follower {
   constructor() {
-    OTHER_DEEDS.forEach(deed => {
+    DEEDS.forEach(deed => {
       window.addEventListener(deed, this._onDeed, {
         capture: true,
         passive: deed !== 'keydown'

@@ -60,8 +60,9 @@ export function RuleEditor(props: IRuleEditorProps): JSX.Element {
       setBusy(false);
     }
   };
+  const words = wordsOf(trans);
   const field = (name: string): IFieldProps => ({
-    ...wordsOf(name, trans),
+    ...words[name],
     name,
     value: fields[name],
     isWrong: problem?.field === name && fields[name].trim() !== '',
@@ -137,15 +138,11 @@ export function RuleEditor(props: IRuleEditorProps): JSX.Element {
   );
 }
 
-/** The label of a field, what it is for, and an example of what can be written into it. */
+/** The label of each field, what it is for, and an example of what can be written into it. */
 function wordsOf(
-  name: string,
   trans: TranslationBundle
-): { label: string; hint: string; example?: string } {
-  const texts: Record<
-    string,
-    { label: string; hint: string; example?: string }
-  > = {
+): Record<string, { label: string; hint: string; example?: string }> {
+  return {
     effect: {
       label: trans.__('Effect'),
       hint: trans.__('Of all rules that match a call, the strictest decides.')
@@ -198,7 +195,6 @@ function wordsOf(
       )
     }
   };
-  return texts[name];
 }
 
 type Fields = Record<string, string>;

@@ -22,6 +22,9 @@ const MODIFIERS = ['Shift', 'Control', 'Alt', 'AltGraph', 'Meta', 'CapsLock'];
 /** Unmodified keys, besides those that produce a character, that people press while typing. */
 const WRITING = ['Enter', 'Backspace', 'Delete', 'Process', 'Dead'];
 
+/** The events of a person who scrolls or navigates themselves. */
+export const DEEDS = ['pointerdown', 'wheel', 'keydown', 'touchstart'] as const;
+
 /** A person's last action on the page, as far as it tells whether they are typing. */
 class LastDeed {
   constructor() {

@@ -8,7 +8,7 @@
 import { DisposableDelegate } from '@lumino/disposable';
 import type { IDisposable } from '@lumino/disposable';
 
-import { followDeed } from './keyGuard';
+import { DEEDS, followDeed } from './keyGuard';
 
 /** Milliseconds between two checks. */
 const INTERVAL = 100;
@@ -18,9 +18,6 @@ const CALM = 3000;
 
 /** Milliseconds after which the page is left alone in any case. */
 const LONGEST = 10_000;
-
-/** The events of a person who does something else. */
-const DEEDS = ['pointerdown', 'wheel', 'keydown', 'touchstart'] as const;
 
 /** Scroll to a card now, and again when it moves. If `keepsFocus`, it also gets the focus back that the page takes from it. */
 export function stayInView(card: HTMLElement, keepsFocus = false): IDisposable {
