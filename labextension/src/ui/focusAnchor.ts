@@ -12,7 +12,7 @@ const KEPT = '.jp-AgentBox-row, .jp-AgentBox-historyRow, .jp-AgentBox-card';
 /** Scrolls a node so that the focused row or card stays where the person last saw it. */
 export class FocusAnchor implements IDisposable {
   constructor(private readonly _node: HTMLElement) {
-    _node.addEventListener('focusin', this._note);
+    _node.addEventListener('focusin', this._begin);
     if (typeof ResizeObserver !== 'undefined') {
       this._observer = new ResizeObserver(() => {
         this.keep();
@@ -27,7 +27,7 @@ export class FocusAnchor implements IDisposable {
   dispose(): void {
     this._isDisposed = true;
     this._observer?.disconnect();
-    this._node.removeEventListener('focusin', this._note);
+    this._node.removeEventListener('focusin', this._begin);
   }
 
   /** Observe the size of something in the node. */
@@ -44,9 +44,17 @@ export class FocusAnchor implements IDisposable {
   keep(): void {
     const focused = this._focused();
     if (focused && focused === this._kept && this._isInView(this._offset)) {
-      this._node.scrollTop += this._offsetOf(focused) - this._offset;
+      this._scroll(this._offsetOf(focused) - this._offset);
     }
     this._note();
+  }
+
+  /** Scroll by so many pixels and by what earlier calls left: a browser scrolls by whole pixels of the screen. */
+  private _scroll(pixels: number): void {
+    const wanted = this._node.scrollTop + pixels + this._left;
+    this._node.scrollTop = wanted;
+    const left = wanted - this._node.scrollTop;
+    this._left = Math.abs(left) < 1 ? left : 0;
   }
 
   private _focused(): Element | null {
@@ -72,17 +80,23 @@ export class FocusAnchor implements IDisposable {
     );
   }
 
-  private readonly _note = (): void => {
+  private readonly _begin = (): void => {
+    this._left = 0;
+    this._note();
+  };
+
+  private _note(): void {
     this._kept = this._focused();
     if (this._kept) {
       this._offset = this._offsetOf(this._kept);
       this._height = this._kept.getBoundingClientRect().height;
     }
-  };
+  }
 
   private _height = 0;
   private _isDisposed = false;
   private _kept: Element | null = null;
+  private _left = 0;
   private _observer: ResizeObserver | null = null;
   private _offset = 0;
 }
