@@ -187,7 +187,7 @@ def _endpoint(party: Party) -> str:
     for place in places:
         try:
             found = _answer(Request(parts._replace(path=place).geturl()), party)  # noqa: S310  # the issuer is checked
-        except OSError:
+        except (OSError, ValueError):  # some answer with a page for any address
             continue
         endpoint = found.get("token_endpoint")
         if found.get("issuer") != party.issuer or not isinstance(endpoint, str):

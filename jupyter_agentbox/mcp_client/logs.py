@@ -34,9 +34,9 @@ class Redactor:
     ----------
     secrets : iterable of str
         Values to replace, from a person's configuration. Each line of a value is also replaced on its own, because logs
-        are read by line, and each value also as JSON writes it, because logs contain JSON, as URLs do, and in base64,
-        alone or within other text, as headers with a password have it. Not so those that are learned later: providers
-        choose them, and could make the search slow.
+        are read by line, and each value also as JSON writes it, because logs contain JSON, as URLs do, in hexadecimal
+        digits, and in base64, alone or within other text, as headers with a password have it. Not so those that are
+        learned later, apart from JSON: providers choose them, and could make the search slow.
     """
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
@@ -84,9 +84,10 @@ class Redactor:
         return "".join([*parts, text[end:length]])[:length]
 
 
-def _in_json(text: str) -> tuple[str, str]:
-    """Return a text as it is written in JSON, with and without characters that are not ASCII."""
-    return json.dumps(text, ensure_ascii=False)[1:-1], json.dumps(text)[1:-1]
+def _in_json(text: str) -> set[str]:
+    """Return a text as it is written in JSON: with and without characters that are not ASCII, and slashes as in PHP."""
+    written = {json.dumps(text, ensure_ascii=False)[1:-1], json.dumps(text)[1:-1]}
+    return {form for one in written for form in (one, one.replace("/", r"\/"))}
 
 
 def _parts(secrets: Iterable[str]) -> set[str]:
@@ -101,6 +102,7 @@ def _encoded(secrets: Iterable[str]) -> dict[str, int]:
         if _SHORTEST_ENCODED <= len(part) <= _LONGEST_ENCODED:
             patterns |= {re.escape(form): len(form) for form in _in_base64(part)}
             patterns[_in_url(part)] = 3 * len(_bytes(part))
+            patterns[f"(?i:{_bytes(part).hex()})"] = 2 * len(_bytes(part))
     return patterns
 
 
@@ -125,7 +127,7 @@ def _in_base64(text: str) -> list[str]:
             whole = b64encode(bytes(before) + data).decode()
             # What the first and the last character stand for begins or ends outside of the text.
             own = whole[-(-before * 8 // 6) : (before + len(data)) * 8 // 6]
-            forms += [own, own.replace("+", "-").replace("/", "_")]
+            forms += [own, own.replace("+", "-").replace("/", "_"), own.replace("/", r"\/")]
     return forms
 
 

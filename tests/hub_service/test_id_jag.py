@@ -57,6 +57,7 @@ class Providers:
                 Route("/hub/api/users/{name}", self._user),
                 Route("/idp/.well-known/openid-configuration", self._provider),
                 Route("/idp/token", self._assert, methods=["POST"]),
+                Route("/.well-known/oauth-authorization-server/idp", self._page),
                 Route("/.well-known/oauth-authorization-server/as", self._server),
                 Route("/as/token", self._give, methods=["POST"]),
             ]
@@ -66,6 +67,10 @@ class Providers:
         if asked.headers["authorization"] != f"Bearer {HUB_TOKEN}":
             return JSONResponse({"status": 403}, 403)
         return JSONResponse({"auth_state": {"id_token": f"id-token-of-{asked.path_params['name']}"}})
+
+    async def _page(self, _: Request) -> Response:
+        """Answer as providers do that have a page for every address."""
+        return Response("<p>Sign in</p>", media_type="text/html")
 
     async def _provider(self, _: Request) -> Response:
         found = {"issuer": f"{self.origin}/idp", "token_endpoint": f"{self.origin}/idp/token"}

@@ -30,6 +30,23 @@ def test_a_secret_is_replaced_as_json_writes_it_too(secret: str, ascii_only: boo
     assert redact(json.dumps({"a": [secret], secret: 1}, ensure_ascii=ascii_only)) == '{"a": ["***"], "***": 1}'
 
 
+def test_a_secret_is_replaced_where_json_escapes_its_slashes() -> None:
+    secret = "https://ada:p/ss>>word??1@db"
+    redact = Redactor([secret])
+    in_base64 = b64encode(secret.encode()).decode()
+    assert "/" in in_base64
+    for written in (secret, in_base64):
+        said = redact(json.dumps({"a": written}).replace("/", "\\/"))
+        assert said.startswith('{"a": "***')
+        assert len(said) <= len('{"a": "***x=="}')
+
+
+@pytest.mark.parametrize("change", [str.lower, str.upper])
+def test_a_secret_is_replaced_in_hexadecimal_digits(change: Callable[[str], str]) -> None:
+    secret = "p\xe4ssword 1"
+    assert Redactor([secret])(f"key: 0x{change(secret.encode().hex())}.") == "key: 0x***."
+
+
 @pytest.mark.parametrize("encode", [b64encode, urlsafe_b64encode])
 @pytest.mark.parametrize("before", ["", "a", "ad", "ada", "ada:"])
 @pytest.mark.parametrize("after", ["", "\n", "@x"])
