@@ -78,6 +78,21 @@ if token := os.environ.get("DEMO_HUB_ADMIN_TOKEN"):  # for tests
     scopes = ["admin:users", "admin:servers", "tokens", "access:servers"]
     c.JupyterHub.load_roles.append({"name": "setup", "scopes": scopes, "services": ["setup"]})
 
+# On the login page. The password is not there: other users of this machine may open that page, too.
+c.JupyterHub.template_vars = {
+    "announcement_login": (
+        f"""
+<p>Log in as <code>ada</code>, and in another browser (or a private window) as <code>bob</code>.
+The terminal in which this Hub was started shows the password of both.</p>
+<p>ada: open a notebook, and run
+<code>from jupyter_agentbox import tools; tools.shop.delete_order(order_id=1210)</code>.
+It waits for a keeper of the shop.</p>
+<p>bob: start your server, too. What waits for you is in the panel at the right, and on
+<a href="{url}services/agentbox/">the page of the Hub service</a>.</p>
+"""
+    )
+}
+
 sys.stderr.write(
     f"""
 Log in at {url} as `ada`, in another browser (or a private window) as `bob`; the password of both is {password}

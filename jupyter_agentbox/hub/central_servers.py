@@ -14,6 +14,7 @@ from jupyter_agentbox.core.tools import ToolDescription, ToolResult
 from jupyter_agentbox.exceptions import UnknownServerError
 from jupyter_agentbox.mcp_client.configuration import Configuration
 from jupyter_agentbox.mcp_client.limits import ServerLimits
+from jupyter_agentbox.mcp_client.process_slots import ProcessSlots
 from jupyter_agentbox.mcp_client.servers import McpServers
 from jupyter_agentbox.mcp_client.sign_ins import SignInStore
 from jupyter_agentbox.mcp_client.trust_keys import trust_key_of
@@ -56,18 +57,16 @@ class _OwnServers:
     ----------
     entries : _Entries
         Their configuration.
-    limits : ServerLimits
-        The limits of each.
-    sign_ins : SignInStore or None
-        The user's sign-ins.
+    servers : McpServers
+        The servers.
     now : float
         The time of their first use, in seconds.
     """
 
-    def __init__(self, entries: _Entries, limits: ServerLimits, sign_ins: SignInStore | None, now: float) -> None:
+    def __init__(self, entries: _Entries, servers: McpServers, now: float) -> None:
         self.entries = entries
         self.groups: frozenset[str] = frozenset()
-        self.servers = McpServers(source=entries, limits=limits, sign_ins=sign_ins)
+        self.servers = servers
         self.used_at = now
         self.calls = 0
 
@@ -76,7 +75,7 @@ class CentralServers:
     """Runs the tools of central servers for users.
 
     A server whose entry contains the user's name or groups, or to which each user signs in, runs once for each user
-    until it is idle. All other servers run once and are shared.
+    until it is idle. All other servers run once and are shared. All programs share one limit of their number.
 
     Parameters
     ----------
@@ -85,9 +84,7 @@ class CentralServers:
     environment : mapping
         The service's environment, for variables in the entries.
     limits : ServerLimits
-        The limits of each server.
-    idle_timeout : float
-        Seconds without use after which a user's own servers are stopped.
+        The limits of servers. After `idle_timeout`, a user's own servers are stopped, and shared ones that are programs.
     sign_ins_of : callable
         Returns a user's sign-ins.
     clock : callable
@@ -105,18 +102,17 @@ class CentralServers:
         policy: PolicyInForce,
         environment: Mapping[str, str],
         limits: ServerLimits,
-        idle_timeout: float,
         sign_ins_of: Callable[[str], SignInStore | None] = lambda _: None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._policy = policy
         self._environment = environment
         self._limits = limits
-        self._idle_timeout = idle_timeout
+        self._slots = ProcessSlots(limits.most_processes, advice="try again when one of them has answered")
         self._sign_ins_of = sign_ins_of
         self._clock = clock
         self._entries = _Entries(policy.current.servers_for(environment))
-        self.shared = McpServers(source=self._entries, limits=limits, is_shared=True)
+        self.shared = McpServers(source=self._entries, limits=limits, clock=clock, slots=self._slots, is_shared=True)
         self._own: dict[str, _OwnServers] = {}
         self._trust_keys: tuple[PolicyFile, Mapping[str, str]] | None = None
         policy.follow(self._follow)
@@ -179,10 +175,13 @@ class CentralServers:
             own.used_at = self._clock()
 
     async def stop_idle(self) -> None:
-        """Stop users' own servers that have been idle for too long."""
-        limit = self._clock() - self._idle_timeout
+        """Stop users' own servers, and shared programs, that have been idle for too long."""
+        if self._limits.idle_timeout is None:
+            return
+        limit = self._clock() - self._limits.idle_timeout
         idle = [name for name, own in self._own.items() if own.calls == 0 and own.used_at < limit]
-        await asyncio.gather(*(self._own.pop(name).servers.aclose() for name in idle))
+        own_servers = [self._own.pop(name).servers.aclose() for name in idle]
+        await asyncio.gather(self.shared.stop_idle(), *own_servers)
 
     def _follow(self, before: PolicyFile, now: PolicyFile) -> None:
         """Apply a new policy. Servers whose entries changed are stopped, and start again at their next use.
@@ -215,8 +214,15 @@ class CentralServers:
         configuration = self._policy.current.servers_for(self._environment, user=caller.name, groups=caller.groups)
         own = self._own.get(caller.name)
         if own is None:
-            sign_ins = self._sign_ins_of(caller.name)
-            own = _OwnServers(_Entries(configuration), self._limits, sign_ins, self._clock())
+            entries = _Entries(configuration)
+            servers = McpServers(
+                source=entries,
+                limits=self._limits,
+                clock=self._clock,
+                sign_ins=self._sign_ins_of(caller.name),
+                slots=self._slots,
+            )
+            own = _OwnServers(entries, servers, self._clock())
             self._own[caller.name] = own
         else:
             own.entries.change(configuration)

@@ -80,8 +80,13 @@ class Settings:
         Seconds that a request waits if its rule has no `timeout`.
     most_calls : int
         The largest number of one user's calls that may wait or run at a time.
-    idle_timeout : float
-        Seconds without use after which a user's own servers are stopped.
+    idle_timeout : float or None
+        Seconds without use after which a user's own central servers, and shared ones that are programs, are stopped;
+        ``None`` for never.
+    most_processes : int or None
+        The largest number of central servers that are programs and run at a time; ``None`` for no limit.
+    memory_limit : int or None
+        Maximum data size of each process of a central server, in bytes; ``None`` for no limit.
     retention : RetentionLimits
         How much of finished requests is kept, and for how long.
     resume_timeout : float
@@ -109,8 +114,10 @@ class Settings:
     database_url: str
     approval_timeout: float
     most_calls: int
-    idle_timeout: float
+    idle_timeout: float | None
     retention: RetentionLimits
+    most_processes: int | None = None
+    memory_limit: int | None = None
     resume_timeout: float = 120.0
     report_rate: int = 6000
     call_rate: float = 10.0
@@ -261,8 +268,11 @@ def _servers(basis: _Basis, sign_ins: CentralSignIns) -> CentralServers:
     return CentralServers(
         policy=basis.policy,
         environment=basis.environment,
-        limits=ServerLimits(),
-        idle_timeout=basis.settings.idle_timeout,
+        limits=ServerLimits(
+            idle_timeout=basis.settings.idle_timeout,
+            most_processes=basis.settings.most_processes,
+            memory=basis.settings.memory_limit,
+        ),
         sign_ins_of=sign_ins.of,
     )
 

@@ -48,7 +48,23 @@ class HubTraits(HasTraits):
     idle_timeout = Float(
         1800.0,
         min=1.0,
-        help="After how many seconds without use a user's own server is stopped. Its next use starts it.",
+        allow_none=True,
+        help="After how many seconds without use a central server is stopped that runs for one user, or that is a"
+        " program. Its next use starts it. None: never.",
+    ).tag(config=True)
+    most_processes = Integer(
+        200,
+        min=1,
+        allow_none=True,
+        help="How many central servers that are programs run at a time, those of all users together. For one more, the"
+        " one is stopped that was not used for longest; if all are in use, the call fails. None: no limit.",
+    ).tag(config=True)
+    memory_limit = Integer(
+        None,
+        min=64_000_000,
+        allow_none=True,
+        help="How many bytes of data each process of a central server may have, on Linux (RLIMIT_DATA). None: no"
+        " limit.",
     ).tag(config=True)
     resume_timeout = Float(
         120.0,
@@ -161,6 +177,8 @@ class HubTraits(HasTraits):
             approval_timeout=self.approval_timeout,
             most_calls=self.most_calls,
             idle_timeout=self.idle_timeout,
+            most_processes=self.most_processes,
+            memory_limit=self.memory_limit,
             resume_timeout=self.resume_timeout,
             report_rate=self.report_rate,
             call_rate=self.call_rate,

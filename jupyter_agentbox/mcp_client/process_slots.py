@@ -32,10 +32,18 @@ class ProcessSlots:
     ----------
     most : int or None
         Number of slots; ``None`` for no limit.
+    advice : str
+        What to do if all programs are in use.
     """
 
-    def __init__(self, most: int | None) -> None:
+    def __init__(
+        self,
+        most: int | None,
+        *,
+        advice: str = "try again when one of them has answered, or stop one in the side panel",
+    ) -> None:
         self._most = most
+        self._advice = advice
         self._holders: list[SlotHolder] = []
         self._lock = asyncio.Lock()
 
@@ -61,7 +69,7 @@ class ProcessSlots:
             idle = [holder for holder in self._holders if holder.is_idle]
             if not idle:
                 raise ToolServerError(
-                    f"{len(self._holders)} MCP servers run already, as many as are allowed, and all are in use: try"
-                    " again when one of them has answered, or stop one in the side panel"
+                    f"{len(self._holders)} MCP servers run already, as many as are allowed, and all are in use:"
+                    f" {self._advice}"
                 )
             await min(idle, key=lambda holder: holder.used_at).stop()

@@ -61,6 +61,8 @@ class McpServers:
         Whether several people use the servers, so that it must be known whose call a question belongs to.
     where_to_look : callable, optional
         Returns a sentence that says where people find more about a server that fails at its start.
+    slots : ProcessSlots, optional
+        The slots of programs, shared with other servers; by default, as many as the limits permit.
     """
 
     def __init__(
@@ -75,6 +77,7 @@ class McpServers:
         hub_service: str = "",
         is_shared: bool = False,
         where_to_look: Callable[[StartableServer], str] = lambda _: "",
+        slots: ProcessSlots | None = None,
     ) -> None:
         self._source = source
         self._limits = limits
@@ -87,7 +90,7 @@ class McpServers:
         self._where_to_look = where_to_look
         self._loaded = Configuration()
         self._described_at: float | None = None
-        self._slots = ProcessSlots(limits.most_processes)
+        self._slots = slots or ProcessSlots(limits.most_processes)
         self._servers: dict[str, ManagedServer] = {}
         self._retiring: set[asyncio.Task[None]] = set()
         self._is_closed = False

@@ -267,6 +267,15 @@ def test_a_notebook_calls_a_central_tool_that_another_user_allows(demo: DemoHub,
     assert (verified.returncode, verified.stdout[:7]) == (0, "Intact:")
 
 
+def test_the_login_page_says_what_to_try_but_not_the_password(demo: DemoHub) -> None:
+    with urllib.request.urlopen(f"{demo.url}hub/login", timeout=TIMEOUT) as page:
+        text = page.read().decode()
+
+    assert "Log in as <code>ada</code>, and in another browser" in text
+    assert f'href="{demo.url}{SERVICE}"' in text
+    assert demo.password not in text
+
+
 def test_who_approves_while_the_users_server_is_frozen_lets_the_call_run_once(
     demo: DemoHub, kernel: BlockingKernelClient
 ) -> None:
