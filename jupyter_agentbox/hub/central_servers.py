@@ -84,7 +84,7 @@ class CentralServers:
     environment : mapping
         The service's environment, for variables in the entries.
     limits : ServerLimits
-        The limits of servers. After `idle_timeout`, a user's own servers are stopped, and shared ones that are programs.
+        The limits of servers. After `idle_timeout`, a user's own servers are stopped, and shared programs.
     sign_ins_of : callable
         Returns a user's sign-ins.
     clock : callable
