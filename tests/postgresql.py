@@ -29,7 +29,7 @@ class PostgreSQL:
     connections : int
         How many it lets in.
     tls : Certificate or None
-        With which it also listens on a port of 127.0.0.1, and lets nobody in there without TLS.
+        With which it also listens on a port of 127.0.0.1, and lets nobody in there without TLS and a password.
     port : int
         That port.
 
@@ -91,7 +91,7 @@ class PostgreSQL:
         settings = " ".join(f"-c {name}={self._place / name}" for name in files)
         self._port = f"&port={port}"  # which its socket has in its name, too
         self._listening = f"-h 127.0.0.1 -p {port} -c ssl=on {settings}"
-        (self._place / "data" / "pg_hba.conf").write_text("local all all trust\nhostssl all all 127.0.0.1/32 trust\n")
+        (self._place / "data" / "pg_hba.conf").write_text("local all all trust\nhostssl all all 127.0.0.1/32 scram-sha-256\n")
 
     def remove(self) -> None:
         """Remove all that it kept."""

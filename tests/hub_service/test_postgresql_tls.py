@@ -15,6 +15,8 @@ from tests.certificates import make_certificate
 from tests.ports import kept_port
 from tests.postgresql import PostgreSQL
 
+PASSWORD = "hunter2"
+
 
 @dataclass(frozen=True, slots=True)
 class Remote:
@@ -51,7 +53,11 @@ def remote(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Remote]:
         server.start()
     try:
         direct = server.make_database()
-        address = f"postgresql+psycopg://agentbox:hunter2@localhost:{port}/store0?hostaddr=127.0.0.1&sslmode="
+        engine = create_engine(direct)
+        with engine.begin() as connection:
+            connection.execute(text(f"ALTER ROLE agentbox PASSWORD '{PASSWORD}'"))
+        engine.dispose()
+        address = f"postgresql+psycopg://agentbox:{PASSWORD}@localhost:{port}/store0?hostaddr=127.0.0.1&sslmode="
         yield Remote(direct, address, authority, other)
     finally:
         server.stop()
@@ -70,6 +76,28 @@ async def test_a_service_that_checks_the_certificate_works_and_is_encrypted(tmp_
         engine.dispose()
         assert encrypted
         assert all(encrypted)
+    finally:
+        service.end()
+
+
+@pytest.mark.parametrize(
+    ("kept", "starts"), [(PASSWORD, True), ("another", False)], ids=["the password", "another one"]
+)
+async def test_the_password_may_be_in_a_file_that_the_url_names(
+    tmp_path: Path, remote: Remote, kept: str, starts: bool
+) -> None:
+    passwords = tmp_path / "passwords"
+    passwords.write_text(f"localhost:*:*:agentbox:{kept}\n")
+    passwords.chmod(0o600)
+    url = f"{remote.address}require&passfile={passwords}".replace(f":{PASSWORD}@", "@")
+    service = Service(tmp_path, url)
+    try:
+        if starts:
+            await service.start()
+            assert (await call(service, "ada", "allowed", "c1")).state == "succeeded"
+        else:
+            with pytest.raises(RuntimeError, match="password authentication failed"):
+                await service.start()
     finally:
         service.end()
 
