@@ -179,6 +179,7 @@ class AgentBox:
     async def aclose(self) -> None:
         """Withdraw what this process started, orphan pending requests, stop the MCP servers, and close the store."""
         self.approvals.abandoned.stop_looking()
+        self.approvals.unstored.stop()
         await self.changes.aclose()
         await self.registrations.aclose()
         await self.manual_calls.aclose()

@@ -91,7 +91,8 @@ class PostgreSQL:
         settings = " ".join(f"-c {name}={self._place / name}" for name in files)
         self._port = f"&port={port}"  # which its socket has in its name, too
         self._listening = f"-h 127.0.0.1 -p {port} -c ssl=on {settings}"
-        (self._place / "data" / "pg_hba.conf").write_text("local all all trust\nhostssl all all 127.0.0.1/32 scram-sha-256\n")
+        rules = "local all all trust", "hostssl all all 127.0.0.1/32 scram-sha-256", ""
+        (self._place / "data" / "pg_hba.conf").write_text("\n".join(rules))
 
     def remove(self) -> None:
         """Remove all that it kept."""

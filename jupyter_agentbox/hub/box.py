@@ -116,6 +116,7 @@ class HubBox:
         if self.forwarder is not None:  # while votes and decisions wait for a sink, no other process can take them over
             await self.forwarder.finish_announcements()
         self.approvals.abandoned.stop_looking()
+        self.approvals.unstored.stop()
         await self.calls.leave()
         await self.changes.aclose()
         if not self.claim.lost.is_set():  # otherwise another process decides what becomes of them

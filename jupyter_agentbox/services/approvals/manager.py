@@ -22,7 +22,7 @@ from jupyter_agentbox.services.policies.manager import PolicyManager
 
 from .abandoned_requests import AbandonedRequests
 from .open_requests import OpenRequests, no_longer_here
-from .unstored_rejections import UnstoredRejections
+from .unstored_ends import UnstoredEnds
 from .verdicts import Answered
 
 log = logging.getLogger(__name__)
@@ -57,8 +57,8 @@ class ApprovalManager:
     ----------
     requests : OpenRequests
         The pending and running requests.
-    unstored : UnstoredRejections
-        Rejections that the store has not taken yet.
+    unstored : UnstoredEnds
+        Rejections and ends of calls that the store has not taken yet.
     abandoned : AbandonedRequests
         Scans for requests of servers that are gone.
     """
@@ -90,7 +90,7 @@ class ApprovalManager:
             most_pending=most_pending,
             approvals_start_calls=keeps is None,
         )
-        self.unstored = UnstoredRejections(self.requests, clock=clock)
+        self.unstored = UnstoredEnds(self.requests, clock=clock)
         self.abandoned = AbandonedRequests(
             store=store, requests=self.requests, clock=clock, keeps=keeps or (lambda _: False)
         )
@@ -212,9 +212,10 @@ class ApprovalManager:
         task.add_done_callback(self._recordings.discard)
 
     async def recorded(self) -> None:
-        """Wait until the ends that are being kept are kept."""
+        """Wait until the ends of calls that are being stored are stored, if the store can be written."""
         if self._recordings:
             await asyncio.wait(set(self._recordings))
+        await self.unstored.store()
 
     async def get(self, request_id: str) -> ApprovalRequest:
         """Return a request.
@@ -250,7 +251,6 @@ class ApprovalManager:
         StorageError
         """
         await self.recorded()
-        await self.unstored.store()
         await self.abandoned.recover()
         page = self.unstored.shown_in(await self._store.list(query), query)
         return replace(page, approvals=tuple(self._as_asked(request) for request in page.approvals))
@@ -338,7 +338,7 @@ class ApprovalManager:
     async def record(
         self, request_id: str, state: OutcomeState, error: str = "", review: HubReview | None = None
     ) -> ApprovalRequest:
-        """Record the outcome of an approved call. Must not be cancelled halfway.
+        """Record the outcome of an approved call, later if that is impossible now. Must not be cancelled halfway.
 
         Parameters
         ----------
@@ -362,7 +362,10 @@ class ApprovalManager:
         if review is None and found is not None and found.activity is not None:
             review = found.activity.review
         changed = request.record(state, at=self._clock.now(), error=error, review=review)
-        await self.requests.write_through(request, changed)
+        try:
+            await self.requests.write_through(request, changed)
+        except StorageError:
+            self.unstored.add(request, changed)
         return changed
 
     async def start(self, request_id: str) -> ApprovalRequest:

@@ -1,4 +1,4 @@
-"""Rejections that cannot be stored take effect, where nobody can approve the request instead."""
+"""What has ended although that could not be stored: rejected requests, where nobody can approve instead, and calls."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pytest
 from jupyter_agentbox.core.approvals import Answer, ApprovalRequest, OutcomeState, Status
 from jupyter_agentbox.core.ports import ApprovalQuery
 from jupyter_agentbox.exceptions import AuditError, InvalidTransitionError, StorageError, ToolCallRejectedError
+from jupyter_agentbox.services.approvals.unstored_ends import UnstoredEnds
 from jupyter_agentbox.services.approvals.verdicts import Verdict
 from tests.samples import ADA
 from tests.services.conftest import Services, a_call
@@ -59,6 +60,47 @@ async def test_a_server_that_stops_stores_what_it_can(services: Services) -> Non
     await services.approvals.orphan()
     assert services.store.writes[-1].status is Status.REJECTED
     await asyncio.gather(calling, return_exceptions=True)
+
+
+@pytest.mark.parametrize("failure", [FULL, AuditError("a sink is down")], ids=["store", "sink"])
+async def test_the_end_of_a_call_is_shown_at_once_and_stored_when_the_store_can_be_written_again(
+    services: Services, failure: StorageError
+) -> None:
+    calling, request = await ask(services)
+    runs = asyncio.Event()
+
+    async def delete(_call: object, _report: object) -> object:
+        services.store.failure = failure
+        runs.set()
+        return {"deleted": 7}
+
+    services.tools.tools["shop.delete_order"] = delete
+    await services.decide(request, Answer.ALLOW_ONCE)
+    await calling
+    assert runs.is_set()
+    shown = await services.approvals.get(request.id)
+    assert shown.outcome_state is OutcomeState.SUCCEEDED
+    assert services.store.writes[-1].outcome_state is OutcomeState.RUNNING
+
+    services.store.failure = None
+    await services.approvals.recorded()
+    assert services.store.writes[-1] == services.announcer.approvals[-1] == shown
+    await services.approvals.recorded()
+    assert [one.outcome_state for one in services.store.writes] == [None, OutcomeState.RUNNING, OutcomeState.SUCCEEDED]
+
+
+async def test_an_end_is_stored_although_nobody_reads(services: Services) -> None:
+    approvals = services.approvals
+    approvals.unstored = UnstoredEnds(approvals.requests, clock=services.clock, retry_interval=0.001)
+    calling, request = await ask(services)
+    services.store.failure = FULL
+    await services.decide(request, Answer.REJECT_ONCE)
+    await asyncio.gather(calling, return_exceptions=True)
+    services.store.failure = None
+    async with asyncio.timeout(30):
+        while services.store.writes[-1].status is not Status.REJECTED:  # noqa: ASYNC110  # nothing tells of it
+            await asyncio.sleep(0.001)
+    assert services.announcer.approvals[-1].status is Status.REJECTED
 
 
 async def test_what_the_store_allowed_at_the_same_moment_does_not_run_and_is_recorded_like_that(
