@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
@@ -71,11 +72,14 @@ class RuleChecker:
     ----------
     found : list of (int, str)
         Offsets and messages.
+    numbers : dict of int to int
+        Offsets of errors in the rules of a file, and the number of the rule, from 1.
     """
 
     def __init__(self, keys: Sequence[str] = _KEYS) -> None:
         self._keys = keys
         self.found: list[tuple[int, str]] = []
+        self.numbers: dict[int, int] = {}
 
     def shown(self) -> Iterator[tuple[int, str]]:
         """Yield the problems to report, ordered by place."""
@@ -120,8 +124,10 @@ class RuleChecker:
         elif not isinstance(rules.content, list):
             self.say(rules, "`rules` must be a list")
         else:
-            for one in rules.content:
+            for number, one in enumerate(rules.content, 1):
+                before = len(self.found)
                 self.check_rule(one)
+                self.numbers.update((at, number) for at, _ in self.found[before:])
 
     def _check_features(self, given: Node | None) -> None:
         if given is None:
@@ -227,7 +233,7 @@ class RuleChecker:
         self._check_choice(node, "below", sandboxes, needed=False)
         tool = member(node, "tool")
         self.check_text(node, "server", MAX_PATTERN, missing=_hint(tool))
-        self.check_text(node, "tool", MAX_PATTERN, missing="`tool` is missing")
+        self.check_text(node, "tool", MAX_PATTERN, missing="`tool` is missing: a name or a pattern; `*` is every tool")
         self.check_text(node, "notebook", MAX_PATTERN)
         for name in ("server", "tool", "notebook"):
             self._check_pattern(node, name)
@@ -249,10 +255,11 @@ class RuleChecker:
         given = member(node, name)
         if given is None:
             if needed:
-                self.say(node, f"`{name}` is missing")
+                self.say(node, f"`{name}` is missing: it must be {_listed(known)}")
         elif given.content not in known:
             meant = get_close_matches(str(given.content).lower()[:80], known, 1)
-            self.say(given, f"`{name}` must be {_listed(known)}" + (f": did you mean `{meant[0]}`?" if meant else ""))
+            hint = f": did you mean `{meant[0]}`?" if meant else ""
+            self.say(given, f"`{name}` must be {_listed(known)}, not {_shown(given)}{hint}")
 
     def check_text(self, node: Node, name: str, limit: int, *, missing: str = "", may_be_empty: bool = False) -> None:
         """Check a string member; if `missing` is not empty, its absence is an error with that message."""
@@ -375,9 +382,17 @@ def _is_command(value: JsonValue) -> bool:
 def _hint(tool: Node | None) -> str:
     """Return an error for a missing server, with a suggestion of what may have been meant."""
     if tool is None or not isinstance(tool.content, str) or "." not in tool.content:
-        return "`server` is missing"
+        return "`server` is missing: a name or a pattern; `*` is every server"
     server, _, name = tool.content.partition(".")
     return f'`server` is missing: did you mean `"server": "{server:.80}", "tool": "{name:.80}"`?'
+
+
+def _shown(given: Node) -> str:
+    """Return a value for a message; of a list or an object only that it is one."""
+    if isinstance(given.content, list | dict):
+        return "a list" if isinstance(given.content, list) else "an object"
+    text = given.content if isinstance(given.content, str) else json.dumps(given.content)
+    return f"`{text:.80}`" if text else "an empty string"
 
 
 def _too_long(condition: Node) -> str:

@@ -63,16 +63,17 @@ def read_text(text: str, *, path: str, layer: Layer, is_of_hub: bool = False) ->
         Whether a Hub service signed it; only its rules can name approvers.
     """
     lines = Lines(text)
+    checker = RuleChecker(HUB_RULE_KEYS) if is_of_hub else RuleChecker()
 
     def problem(message: str, at: int) -> ConfigurationProblem:
         line, column = lines.place(at)
-        return ConfigurationProblem(path=path, message=message, line=line, column=column)
+        rule = checker.numbers.get(at)
+        return ConfigurationProblem(path=path, message=message, line=line, column=column, rule=rule)
 
     try:
         node = parse(text)
     except LocatedJsonError as error:
         return RuleText(problems=(problem(one_line(str(error)), error.at),))
-    checker = RuleChecker(HUB_RULE_KEYS) if is_of_hub else RuleChecker()
     checker.check(node, of_site=layer is Layer.SITE, of_hub=is_of_hub)
     if checker.found:
         return RuleText(problems=tuple(problem(one_line(message), at) for at, message in checker.shown()))

@@ -291,12 +291,15 @@ class ConfigurationProblem:
         What is wrong and what to do.
     line, column : int or None
         1-based position in the file, if known.
+    rule : int or None
+        The number of the rule, from 1, if it is in one of a file of rules.
     """
 
     path: str
     message: str
     line: int | None = None
     column: int | None = None
+    rule: int | None = None
 
     def __str__(self) -> str:
         place = "" if self.line is None or self.column is None else f":{self.line}:{self.column}"
@@ -304,4 +307,5 @@ class ConfigurationProblem:
 
     def to_json(self) -> JsonObject:
         """Return the problem as the REST API sends it."""
-        return {"path": self.path, "message": self.message, "line": self.line, "column": self.column}
+        found: JsonObject = {"path": self.path, "message": self.message, "line": self.line, "column": self.column}
+        return found if self.rule is None else {**found, "rule": self.rule}

@@ -180,8 +180,11 @@ def _check(text: str, path: str) -> None:
         raise InvalidRulesError(f"the rules take more than {MAX_BYTES:,} bytes")
     problems = read_text(text, path=path, layer=Layer.USER).problems
     if problems:
+        first = problems[0]
+        # The lines are those of a text that nobody has seen; everybody can count rules.
+        where = "" if first.rule is None else f"rule {first.rule}: "
         told = [problem.to_json() for problem in problems]
-        raise InvalidRulesError(f"these are not rules: {problems[0].message}", problems=told)
+        raise InvalidRulesError(f"these rules cannot be saved: {where}{first.message}", problems=told)
 
 
 def _target(path: Path) -> Path:

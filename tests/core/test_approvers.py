@@ -112,7 +112,9 @@ def test_delegates_may_answer_from_the_start_and_others_after_a_time() -> None:
 def test_only_a_rule_that_asks_has_approvers() -> None:
     rule = '{"effect": "deny", "server": "a", "tool": "b", "approvers": {"group": "g"}}'
     assert problems(rule) == ["`approvers` are of use in a rule whose effect is `ask` only"]
-    assert problems('{"server": "a", "tool": "b", "approvers": {"group": "g"}}') == ["`effect` is missing"]
+    assert problems('{"server": "a", "tool": "b", "approvers": {"group": "g"}}') == [
+        "`effect` is missing: it must be `allow`, `ask` or `deny`"
+    ]
 
 
 def test_a_file_without_approvers_does_not_take_them() -> None:

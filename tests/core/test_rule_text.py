@@ -144,9 +144,12 @@ def test_a_rule_has_all_that_the_file_says_of_it() -> None:
         ('{"rules": [],\n "x": []}', ["2:2: unknown key `x`: a file of rules has rules, $schema"]),
         ('{"rules": [\n  3]}', ["2:3: a rule must be an object"]),
         (of(efect=1), ["1:68: unknown key `efect`: did you mean `effect`?"]),
-        (of(effect="permit"), ["1:23: `effect` must be `allow`, `ask` or `deny`"]),
-        (of(effect="Allow"), ["1:23: `effect` must be `allow`, `ask` or `deny`: did you mean `allow`?"]),
-        (of(effect=None), ["1:23: `effect` must be `allow`, `ask` or `deny`"]),
+        (of(effect="permit"), ["1:23: `effect` must be `allow`, `ask` or `deny`, not `permit`"]),
+        (of(effect="Allow"), ["1:23: `effect` must be `allow`, `ask` or `deny`, not `Allow`: did you mean `allow`?"]),
+        (of(effect=None), ["1:23: `effect` must be `allow`, `ask` or `deny`, not `null`"]),
+        (of(effect=""), ["1:23: `effect` must be `allow`, `ask` or `deny`, not an empty string"]),
+        (of(effect=["ask"]), ["1:23: `effect` must be `allow`, `ask` or `deny`, not a list"]),
+        (of(effect={}), ["1:23: `effect` must be `allow`, `ask` or `deny`, not an object"]),
         (of(server=""), ["1:42: `server` is empty; `*` matches everything"]),
         (of(server=["shop"]), ["1:42: `server` must be a string"]),
         (of(tool="x" * 1001), ["1:58: `tool` is longer than 1000 characters"]),
@@ -168,11 +171,14 @@ def test_a_rule_has_all_that_the_file_says_of_it() -> None:
             '{"rules": [{"tool": "shop.list_*", "effect": "ask"}, {"tool": "x"}]}',
             [
                 '1:12: `server` is missing: did you mean `"server": "shop", "tool": "list_*"`?',
-                "1:54: `effect` is missing",
-                "1:54: `server` is missing",
+                "1:54: `effect` is missing: it must be `allow`, `ask` or `deny`",
+                "1:54: `server` is missing: a name or a pattern; `*` is every server",
             ],
         ),
-        ('{"rules": [{"effect": "ask", "server": "x"}]}', ["1:12: `tool` is missing"]),
+        (
+            '{"rules": [{"effect": "ask", "server": "x"}]}',
+            ["1:12: `tool` is missing: a name or a pattern; `*` is every tool"],
+        ),
         ('{"rules": [', ["1:12: expected a value"]),
     ],
 )
@@ -180,6 +186,12 @@ def test_what_is_wrong_is_told_with_its_place(text: str, problems: list[str]) ->
     found = read(text)
     assert [str(problem) for problem in found.problems] == [f"rules.json:{problem}" for problem in problems]
     assert found.rules == ()
+
+
+def test_what_is_wrong_with_a_rule_is_told_with_its_number() -> None:
+    text = json.dumps({"x": 1, "rules": [BASE, {**BASE, "effect": "alow"}, BASE, 3]})
+    found = [(problem.rule, problem.column) for problem in read(text).problems]
+    assert found == [(None, 2), (2, text.index('"alow"') + 1), (4, text.index("3]") + 1)]
 
 
 def test_an_isolation_is_one_of_the_levels() -> None:

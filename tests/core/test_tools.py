@@ -86,6 +86,7 @@ def test_a_configuration_problem_is_sent_with_its_place() -> None:
     problem = ConfigurationProblem(path="mcp.json", message="a comma is missing", line=3, column=7)
 
     assert problem.to_json() == {"path": "mcp.json", "message": "a comma is missing", "line": 3, "column": 7}
+    assert replace(problem, rule=2).to_json() == {**problem.to_json(), "rule": 2}
 
 
 def test_progress_that_json_cannot_say_is_left_out() -> None:

@@ -3,8 +3,8 @@
  */
 import { isObject } from './json';
 import type { JsonValue } from './json';
-import { toApproval } from './answers';
-import type { IApproval } from './protocol';
+import { plain, toApproval } from './answers';
+import type { IApproval, IConfigurationProblem } from './protocol';
 
 /** The statuses with which a Hub, or its proxy, answers in place of a server that does not run. */
 const STOPPED: ReadonlySet<number> = new Set([424, 502, 503, 504]);
@@ -24,7 +24,9 @@ export class RequestError extends Error {
     message: string,
     readonly parameter: string | null,
     readonly approval: IApproval | null,
-    readonly reason: string | null = null
+    readonly reason: string | null = null,
+    /** What is wrong with submitted rules. */
+    readonly problems: readonly IConfigurationProblem[] = []
   ) {
     super(message);
   }
@@ -36,12 +38,13 @@ export function toError(
   json: JsonValue | undefined
 ): RequestError {
   const body = isObject(json) ? json : {};
-  const { message, parameter, approval, reason } = body;
+  const { message, parameter, approval, reason, problems } = body;
   return new RequestError(
     response.ok ? 502 : response.status,
     typeof message === 'string' && message ? message : response.statusText,
     typeof parameter === 'string' ? parameter : null,
     isObject(approval) ? toApproval(approval) : null,
-    typeof reason === 'string' ? reason : response.ok ? NO_JSON : null
+    typeof reason === 'string' ? reason : response.ok ? NO_JSON : null,
+    Array.isArray(problems) ? plain(problems) : []
   );
 }

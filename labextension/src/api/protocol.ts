@@ -456,6 +456,8 @@ export interface IConfigurationProblem {
   message: string;
   line: number | null;
   column: number | null;
+  /** The number of the rule, from 1, if it is in one; not sent by older servers. */
+  rule?: number;
 }
 
 /** All servers, and the problems in their configuration. */

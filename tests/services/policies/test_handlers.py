@@ -146,6 +146,10 @@ async def test_what_is_wrong_with_a_rule_has_a_place(fetch: Any, rules_file: Pat
     _, answer = await fetch("PUT", body={"rules": [ALLOW, {**DENY, "effect": "block"}]})
     (problem,) = answer["problems"]
     assert (problem["path"], problem["line"], problem["column"]) == (str(rules_file), 14, 17)
+    assert problem["rule"] == 2
+    assert answer["message"] == (
+        "these rules cannot be saved: rule 2: `effect` must be `allow`, `ask` or `deny`, not `block`"
+    )
 
 
 async def test_a_broken_file_is_shown_with_its_place_and_can_be_replaced(fetch: Any, rules_file: Path) -> None:

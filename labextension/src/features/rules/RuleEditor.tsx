@@ -393,12 +393,3 @@ function Choice<T extends string>(props: IChoiceProps<T>): JSX.Element {
     </Labelled>
   );
 }
-
-/** The rules in a JSON text. Throws if it is invalid. */
-export function rulesOf(text: string): IJsonObject[] {
-  const value = parse(text);
-  if (!Array.isArray(value) || !value.every(isObject)) {
-    throw new Error('not a list of JSON objects');
-  }
-  return value as IJsonObject[];
-}

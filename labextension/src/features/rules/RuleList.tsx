@@ -18,7 +18,8 @@ import { Guarded, GuardedCard } from '../../ui/guarded/GuardedCard';
 import { PersonButton } from '../../ui/guarded/PersonButton';
 import { FileProblem } from '../../ui/components/FileProblem';
 import { messageOf } from '../../ui/text/messages';
-import { RuleEditor, rulesOf } from './RuleEditor';
+import { RuleEditor } from './RuleEditor';
+import { refusalText, rulesOf } from './rulesJson';
 import { effectText, hubPolicyText, lockedTexts, ruleText } from './ruleWords';
 import { useEscape } from './useEscape';
 
@@ -266,15 +267,15 @@ function JsonEditor(props: IJsonEditorProps): JSX.Element {
   const save = async (): Promise<void> => {
     let rules: IJsonObject[];
     try {
-      rules = rulesOf(text);
-    } catch {
-      setSaid(trans.__('This is not a JSON list of rules.'));
+      rules = rulesOf(text, trans);
+    } catch (error) {
+      setSaid(messageOf(error));
       return;
     }
     try {
       await props.onSave(rules, opened.revision);
     } catch (error) {
-      setSaid(messageOf(error));
+      setSaid(refusalText(error, text, trans));
     }
   };
   return (

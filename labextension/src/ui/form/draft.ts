@@ -120,7 +120,11 @@ function describeExpected(expected: string, trans: TranslationBundle): string {
   return texts[expected] ?? expected;
 }
 
-function syntaxMessage(error: unknown, trans: TranslationBundle): string {
+/** What is wrong with a text that is not JSON, and where. */
+export function syntaxMessage(
+  error: unknown,
+  trans: TranslationBundle
+): string {
   if (error instanceof JsonSyntaxError) {
     return trans.__(
       'Invalid JSON: expected %3 at line %1, column %2.',

@@ -390,7 +390,13 @@ test('all rules can be written as JSON', async () => {
   type('Rules as JSON', 'x');
   waitForButtons();
   await press('Save rules');
-  expect(text()).toContain('This is not a JSON list of rules.');
+  expect(text()).toContain(
+    'Invalid JSON: expected a value at line 1, column 1.'
+  );
+  type('Rules as JSON', '{}');
+  waitForButtons();
+  await press('Save rules');
+  expect(text()).toContain('This is not a JSON list of rules such as [{');
   type('Rules as JSON', '[{"effect": "ask", "server": "*", "tool": "*"}]');
   waitForButtons();
   await press('Save rules');
@@ -398,6 +404,38 @@ test('all rules can be written as JSON', async () => {
     [{ effect: 'ask', server: '*', tool: '*' }],
     'r1'
   );
+});
+
+test('a refused rule is told with its number and its line in the text, and so are others', async () => {
+  const model = show();
+  const problem = { path: '/home/r.json', line: 9, column: 5 };
+  const problems = [
+    { ...problem, rule: 1, message: '`tool` is missing' },
+    { ...problem, rule: 3, message: '`effect` must be …, not `a\u202eb`' },
+    ...[4, 5, 6, 7, 8].map(rule => ({ ...problem, rule, message: 'x' }))
+  ];
+  jest
+    .mocked(model.save)
+    .mockRejectedValueOnce(
+      new RequestError(422, 'no', null, null, 'invalid_rules', problems)
+    );
+  await press('Edit as JSON…');
+  type(
+    'Rules as JSON',
+    '[{"tool":\n"}{\\"["},\n\n{"arguments": {"a": [{}]}},\n{},{},{},{},{},{}]'
+  );
+  waitForButtons();
+  await press('Save rules');
+  expect(
+    document.querySelector('.jp-AgentBox-ruleSaid')?.textContent?.split('\n')
+  ).toEqual([
+    'Rule 1, line 1: `tool` is missing',
+    'Rule 3, line 5: `effect` must be …, not `a\\u202eb`',
+    'Rule 4, line 5: x',
+    'Rule 5, line 5: x',
+    'Rule 6, line 5: x',
+    'And 2 more problems.'
+  ]);
 });
 
 test('rules that were changed elsewhere meanwhile are shown and not replaced', async () => {
