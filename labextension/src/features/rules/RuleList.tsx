@@ -291,6 +291,7 @@ function JsonEditor(props: IJsonEditorProps): JSX.Element {
         className="jp-AgentBox-field jp-mod-code"
         aria-label={trans.__('Rules as JSON')}
         rows={12}
+        wrap="off"
         spellCheck={false}
         value={text}
         onChange={event => {
@@ -325,9 +326,7 @@ function JsonEditor(props: IJsonEditorProps): JSX.Element {
   );
 }
 
-/** The rules, one per line. */
+/** The rules, a member on each line, with little indentation: the panel is narrow. */
 function linesOf(rules: readonly IJsonObject[]): string {
-  return rules.length === 0
-    ? '[]'
-    : `[\n${rules.map(rule => `  ${stringify(rule)}`).join(',\n')}\n]`;
+  return stringify([...rules], 1);
 }

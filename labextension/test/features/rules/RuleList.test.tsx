@@ -384,9 +384,20 @@ test.each([
   }
 );
 
-test('all rules can be written as JSON', async () => {
+test('all rules can be written as JSON, whose lines are short and do not wrap', async () => {
   const model = show();
   await press('Edit as JSON…');
+  const field = screen.getByLabelText('Rules as JSON') as HTMLTextAreaElement;
+  expect(field.wrap).toBe('off');
+  expect(field.value.split('\n')).toEqual([
+    '[',
+    ' {',
+    '  "effect": "allow",',
+    '  "server": "shop",',
+    '  "tool": "list_*"',
+    ' }',
+    ']'
+  ]);
   type('Rules as JSON', 'x');
   waitForButtons();
   await press('Save rules');
