@@ -4,6 +4,7 @@
 import React from 'react';
 
 import type { IApproval } from '../../api/protocol';
+import { SIGNS } from '../../ui/card/Outcome';
 import { RequestCard } from '../../ui/card/RequestCard';
 import { useNameOf, useTrans } from '../../ui/context';
 import { stayInView } from '../../ui/guarded/stayInView';
@@ -98,9 +99,7 @@ function Row(props: IBatchRowProps): JSX.Element {
               }
             />
           ) : (
-            <span aria-hidden="true">
-              {approval.status === 'approved' ? '✓' : '✗'}
-            </span>
+            <span aria-hidden="true">{outcome ? SIGNS[outcome.mood] : ''}</span>
           )}
         </span>
         <Cells {...props} />

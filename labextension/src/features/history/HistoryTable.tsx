@@ -6,11 +6,13 @@ import React from 'react';
 
 import type { IAuditRecord } from '../../api/protocol';
 import { hasNotRun } from '../../api/protocol';
+import { SIGNS } from '../../ui/card/Outcome';
 import { RequestCard } from '../../ui/card/RequestCard';
 import { LinkButton } from '../../ui/components/VisibleText';
 import { useNameOf, useTrans } from '../../ui/context';
 import { ITEM_KEY, useWindow } from '../../ui/hooks/useWindow';
 import type { NameOf } from '../../ui/text/reviewers';
+import type { ISummary } from '../../ui/text/summary';
 import { label } from '../../ui/text/visibleText';
 import { localeOf } from '../../ui/text/language';
 import { describeSeconds } from '../../ui/text/duration';
@@ -205,7 +207,7 @@ function Row(props: IRowProps): JSX.Element {
         <Marks record={record} />
       </td>
       <td role="cell" className={`jp-AgentBox-historyResult jp-mod-${mood}`}>
-        {text}
+        <span aria-hidden="true">{SIGNS[mood]}</span> {text}
       </td>
       <td role="cell" className="jp-AgentBox-historyWho">
         {whoOf(record, nameOf, trans)}
@@ -299,21 +301,18 @@ function whoOf(
 }
 
 /** The decision and the outcome, in a word or two. */
-function resultOf(
-  record: IAuditRecord,
-  trans: TranslationBundle
-): { text: string; mood: 'good' | 'bad' | 'neutral' } {
+function resultOf(record: IAuditRecord, trans: TranslationBundle): ISummary {
   switch (record.status) {
     case 'pending':
-      return { text: trans.__('Waiting'), mood: 'neutral' };
+      return { text: trans.__('Waiting'), mood: 'waiting' };
     case 'rejected':
-      return { text: trans.__('✕ Rejected'), mood: 'bad' };
+      return { text: trans.__('Rejected'), mood: 'bad' };
     case 'expired':
-      return { text: trans.__('– Expired'), mood: 'neutral' };
+      return { text: trans.__('Expired'), mood: 'neutral' };
     case 'cancelled':
-      return { text: trans.__('– Withdrawn'), mood: 'neutral' };
+      return { text: trans.__('Withdrawn'), mood: 'neutral' };
     case 'orphaned':
-      return { text: trans.__('– Kernel ended'), mood: 'neutral' };
+      return { text: trans.__('Kernel ended'), mood: 'neutral' };
     case 'approved':
       return approvedResult(record, trans);
   }
@@ -322,19 +321,19 @@ function resultOf(
 function approvedResult(
   record: IAuditRecord,
   trans: TranslationBundle
-): { text: string; mood: 'good' | 'bad' | 'neutral' } {
+): ISummary {
   const { outcome } = record;
   if (outcome && hasNotRun(outcome)) {
-    return { text: trans.__('– Allowed, not run'), mood: 'neutral' };
+    return { text: trans.__('Allowed, not run'), mood: 'neutral' };
   }
   switch (outcome?.state) {
     case 'failed':
-      return { text: trans.__('! Allowed, failed'), mood: 'bad' };
+      return { text: trans.__('Allowed, failed'), mood: 'bad' };
     case 'cancelled':
-      return { text: trans.__('– Allowed, cut off'), mood: 'neutral' };
+      return { text: trans.__('Allowed, cut off'), mood: 'neutral' };
     case 'succeeded':
-      return { text: trans.__('✓ Allowed'), mood: 'good' };
+      return { text: trans.__('Allowed'), mood: 'good' };
     default:
-      return { text: trans.__('▶ Running'), mood: 'neutral' };
+      return { text: trans.__('Running'), mood: 'running' };
   }
 }

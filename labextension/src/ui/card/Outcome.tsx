@@ -18,7 +18,7 @@ export const SIGNS: Record<Mood, string> = {
   waiting: '●',
   running: '▶',
   good: '✓',
-  bad: '✕',
+  bad: '✗',
   neutral: '–'
 };
 

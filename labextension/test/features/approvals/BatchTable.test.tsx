@@ -104,6 +104,16 @@ test('a table quotes the reason of a rule that asks about all of its requests', 
   expect(screen.queryByText('Rule’s words:')).toBeNull();
 });
 
+test('decided rows have the signs of cards: what was never answered is not marked as rejected', () => {
+  showTable([
+    { status: 'rejected' },
+    { status: 'expired' },
+    { status: 'cancelled' }
+  ]);
+  const signs = [...document.querySelectorAll('.jp-AgentBox-rowCheck')];
+  expect(signs.map(sign => sign.textContent)).toEqual(['✗', '–', '–']);
+});
+
 test('a table in which nothing waits any more counts nothing and offers nothing to select', () => {
   const ended: Partial<IApproval> = { status: 'cancelled' };
   showTable([{}, ended]);

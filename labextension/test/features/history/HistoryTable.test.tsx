@@ -9,6 +9,7 @@ import type {
 } from '../../../src/api/protocol';
 import { HistoryTable } from '../../../src/features/history/HistoryTable';
 import { ApprovalModel } from '../../../src/model/approvals';
+import { SIGNS } from '../../../src/ui/card/Outcome';
 import { CardProvider } from '../../../src/ui/context';
 import type { ICardContext } from '../../../src/ui/context';
 import { allowed, language, origins, source } from '../../examples';
@@ -74,7 +75,7 @@ function marksOf(change: (record: IAuditRecord) => void): string[] {
 }
 
 test.each([
-  ['a call that ran and failed', ended('failed'), '! Allowed, failed'],
+  ['a call that ran and failed', ended('failed'), '✗ Allowed, failed'],
   ['a call that was cancelled', ended('cancelled'), '– Allowed, cut off'],
   [
     'a call whose caller was gone',
@@ -91,6 +92,15 @@ test.each([
     record.outcome = outcome;
   });
   expect(line.textContent).toContain(text);
+});
+
+test('the line of a rejected call has the sign of its card, which is not read out', () => {
+  const line = lineOf(record => {
+    record.status = 'rejected';
+  });
+  const result = line.querySelector('.jp-AgentBox-historyResult');
+  expect(result?.textContent).toBe(`${SIGNS.bad} Rejected`);
+  expect(result?.querySelector('[aria-hidden]')?.textContent).toBe(SIGNS.bad);
 });
 
 test('the line of an ordinary call has no mark', () => {

@@ -210,7 +210,7 @@ test('finished calls fold to one line, which opens to a signature for each call 
   expect(lines[1]).toBe(
     '✓ restock(product_id=1, quantity=25) Allowed by Ada. Done in 0 ms.'
   );
-  expect(lines[3]).toContain('✕ restock(product_id=3, quantity=25) Rejected');
+  expect(lines[3]).toContain('✗ restock(product_id=3, quantity=25) Rejected');
   fireEvent.click(screen.getByText('restock(product_id=3, quantity=25)'));
   expect(cards()).toEqual(['r3 rejected']);
 });
