@@ -10,7 +10,7 @@ from datetime import datetime
 from .approval_json import call_to_json, decision_to_json, evaluation_to_json, outcome_to_json
 from .approvals import Answer, ApprovalRequest, OutcomeState, Status
 from .calls import JsonObject, JsonValue
-from .changes import WHOEVER
+from .changes import WHOEVER, is_change
 from .local_calls import needs_approvers
 from .signatures import signature
 from .times import json_time
@@ -172,9 +172,11 @@ def record_to_json(request: ApprovalRequest) -> JsonObject:
 
 
 def seconds_of(request: ApprovalRequest) -> float | None:
-    """Return the call's duration in seconds; ``None`` if it did not run, or has not ended."""
+    """Return the call's duration in seconds; ``None`` if it did not run, has not ended, or records a change."""
     outcome = request.outcome
     if outcome is None or outcome.started_at is None or outcome.finished_at is None or request.has_not_run:
+        return None
+    if is_change(request.call):  # recorded once it was made, which nobody timed
         return None
     return max(0.0, round((outcome.finished_at - outcome.started_at).total_seconds(), 3))
 

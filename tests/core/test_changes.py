@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from jupyter_agentbox.core.approvals import OutcomeState, Status
-from jupyter_agentbox.core.audit_search import decided_by
+from jupyter_agentbox.core.audit_search import decided_by, seconds_of
 from jupyter_agentbox.core.calls import JsonObject, ToolCall
 from jupyter_agentbox.core.changes import WHOEVER, Change, Facts, change_record, is_change
 
@@ -45,5 +45,6 @@ def test_record_of_a_change_has_ended_and_says_who_made_it() -> None:
     assert (record.status, record.outcome_state, record.is_open) == (Status.APPROVED, OutcomeState.SUCCEEDED, False)
     assert (record.created_at, record.ended_at, decided_by(record)) == (at, at, "whoever can write the file")
     assert is_change(record.call)
+    assert seconds_of(record) is None
     assert not is_change(ToolCall(server="agentbox", tool="register_mcp_server", arguments={}))
     assert not is_change(ToolCall(server="shop", tool="sign_out", arguments={}))

@@ -5,7 +5,7 @@ import type { TranslationBundle } from '@jupyterlab/translation';
 import React from 'react';
 
 import type { IAuditRecord } from '../../api/protocol';
-import { hasNotRun } from '../../api/protocol';
+import { hasNotRun, isChange } from '../../api/protocol';
 import { SIGNS } from '../../ui/card/Outcome';
 import { RequestCard } from '../../ui/card/RequestCard';
 import { LinkButton } from '../../ui/components/VisibleText';
@@ -322,7 +322,10 @@ function approvedResult(
   record: IAuditRecord,
   trans: TranslationBundle
 ): ISummary {
-  const { outcome } = record;
+  const { call, outcome } = record;
+  if (isChange(call)) {
+    return { text: trans.__('Done'), mood: 'good' }; // nobody was asked
+  }
   if (outcome && hasNotRun(outcome)) {
     return { text: trans.__('Allowed, not run'), mood: 'neutral' };
   }

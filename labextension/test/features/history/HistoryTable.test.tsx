@@ -103,6 +103,16 @@ test('the line of a rejected call has the sign of its card, which is not read ou
   expect(result?.querySelector('[aria-hidden]')?.textContent).toBe(SIGNS.bad);
 });
 
+test('the line of a change of the rules says that it was done, and not that it was allowed', () => {
+  const line = lineOf(record => {
+    record.call = { ...record.call, server: 'agentbox', tool: 'change_rules' };
+    record.seconds = null;
+  });
+  const cell = (name: string): string | null | undefined =>
+    line.querySelector(`.jp-AgentBox-history${name}`)?.textContent;
+  expect([cell('Result'), cell('Number')]).toEqual(['✓ Done', '']);
+});
+
 test('the line of an ordinary call has no mark', () => {
   expect(marksOf(() => undefined)).toEqual([]);
 });
