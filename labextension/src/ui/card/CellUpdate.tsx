@@ -11,9 +11,13 @@ import { useSignal } from '../hooks/useSignal';
 import { Difference } from '../code/Difference';
 import { LinkButton, VisibleText } from '../components/VisibleText';
 
-/** Whether the code of a cell may have arguments other than those that ran. */
-export function mayUpdateCell({ call, decision }: IApproval): boolean {
+/**
+ * Whether the code of a cell may have arguments other than those that ran, and ran well: what failed is no better than
+ * what the code says.
+ */
+export function mayUpdateCell({ call, decision, outcome }: IApproval): boolean {
   return (
+    outcome?.state === 'succeeded' &&
     Boolean(decision?.arguments) &&
     call.cell_id !== null &&
     !call.thread_id &&

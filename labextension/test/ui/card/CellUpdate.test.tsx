@@ -3,7 +3,11 @@ import { Signal } from '@lumino/signaling';
 import { act, fireEvent, render, screen } from '@testing-library/react';
 import React from 'react';
 
-import type { ICellUpdate } from '../../../src/api/protocol';
+import type {
+  IApproval,
+  ICellUpdate,
+  OutcomeState
+} from '../../../src/api/protocol';
 import { CellUpdate, mayUpdateCell } from '../../../src/ui/card/CellUpdate';
 import { CardProvider } from '../../../src/ui/context';
 import { ApprovalModel } from '../../../src/model/approvals';
@@ -12,6 +16,13 @@ import { allowed, approval, origins, source, trans } from '../../examples';
 
 const BEFORE = 'restock(quantity=25)';
 const AFTER = 'restock(quantity=30)';
+
+/** An allowed request, and the state of its call. */
+function ran(state: OutcomeState): IApproval {
+  return allowed({
+    outcome: { state, error: '', started_at: null, finished_at: null }
+  });
+}
 
 /** A cell, and what the server says of its code. */
 class Notebook implements IOriginCell {
@@ -144,8 +155,8 @@ test('a cell that the person changed while they looked at the difference keeps t
   expect(screen.getByRole('status').textContent).toMatch(/changed meanwhile/);
 });
 
-test('only a call of a cell that a person edited is offered', () => {
-  const plain = allowed();
+test('only a call of a cell that a person edited, and that ran well, is offered', () => {
+  const plain = ran('succeeded');
   const edited = {
     ...plain,
     call: { ...plain.call, cell_id: 'c1', thread_id: null },
@@ -153,6 +164,11 @@ test('only a call of a cell that a person edited is offered', () => {
   };
   expect(mayUpdateCell(edited)).toBe(true);
   expect(mayUpdateCell(plain)).toBe(false);
+  for (const state of ['running', 'failed', 'cancelled'] as const) {
+    const { outcome } = ran(state);
+    expect(mayUpdateCell({ ...edited, outcome })).toBe(false);
+  }
+  expect(mayUpdateCell({ ...edited, outcome: null })).toBe(false);
   for (const call of [{ cell_id: null }, { thread_id: 't1' }]) {
     expect(
       mayUpdateCell({ ...edited, call: { ...edited.call, ...call } })
