@@ -179,11 +179,25 @@ function Filters({ log }: ILogProps): JSX.Element {
             void log.load();
           }}
         />
-        <a className="jp-AgentBox-link" href={log.url('csv')} download="">
-          {trans.__('CSV')}
+        <a
+          className="jp-AgentBox-link"
+          href={log.url('csv')}
+          download=""
+          title={trans.__(
+            'Downloads all calls that match the filters, as a table for spreadsheets'
+          )}
+        >
+          {trans.__('Download CSV')}
         </a>
-        <a className="jp-AgentBox-link" href={log.url('jsonl')} download="">
-          {trans.__('JSON Lines')}
+        <a
+          className="jp-AgentBox-link"
+          href={log.url('jsonl')}
+          download=""
+          title={trans.__(
+            'Downloads all calls that match the filters, with a JSON object for each'
+          )}
+        >
+          {trans.__('Download JSON Lines')}
         </a>
       </span>
     </form>
