@@ -5,11 +5,14 @@ import { Clipboard } from '@jupyterlab/apputils';
 import React from 'react';
 
 import { useOpenValue, useTrans } from '../context';
-import { label } from '../text/visibleText';
+import { hiddenCharacters, label } from '../text/visibleText';
 import { LinkButton } from './VisibleText';
 
 /** Milliseconds for which it is said that the value was copied. */
 const SAID = 2_000;
+
+/** Milliseconds for which it is said that there is more in it than can be seen. */
+const WARNED = 10_000;
 
 /** A value of at most this many characters, on few lines, is wholly shown where it is. */
 const SHORT_TEXT = 1_200;
@@ -25,17 +28,20 @@ export function ValueTools(props: IValueToolsProps): JSX.Element {
   const trans = useTrans();
   const openValue = useOpenValue();
   const { name, text } = props;
-  const [isCopied, setCopied] = React.useState(false);
+  const [copied, setCopied] = React.useState<ICopied | null>(null);
   React.useEffect(() => {
-    const timer = isCopied
-      ? window.setTimeout(() => {
-          setCopied(false);
-        }, SAID)
+    const timer = copied
+      ? window.setTimeout(
+          () => {
+            setCopied(null);
+          },
+          copied.hidden > 0 ? WARNED : SAID
+        )
       : undefined;
     return () => {
       window.clearTimeout(timer);
     };
-  }, [isCopied]);
+  }, [copied]);
   const [copy, open] = [trans.__('Copy'), trans.__('Open in a tab')];
   const isLong =
     text.length > SHORT_TEXT || text.split('\n').length > SHORT_LINES;
@@ -47,7 +53,7 @@ export function ValueTools(props: IValueToolsProps): JSX.Element {
         title={trans.__('Copy all of “%1”', label(name))}
         onClick={() => {
           Clipboard.copyToSystem(text);
-          setCopied(true);
+          setCopied({ hidden: hiddenCharacters(text).length });
         }}
       />
       {openValue && isLong ? (
@@ -60,7 +66,29 @@ export function ValueTools(props: IValueToolsProps): JSX.Element {
           }}
         />
       ) : null}
-      <span role="status">{isCopied ? trans.__('Copied') : null}</span>
+      <span role="status">{copied ? <Copied {...copied} /> : null}</span>
     </div>
+  );
+}
+
+/** What was copied. */
+interface ICopied {
+  /** The number of characters in it that cannot be seen. */
+  hidden: number;
+}
+
+/** Where it is pasted, what cannot be seen is not shown as a code any more. */
+function Copied({ hidden }: ICopied): JSX.Element {
+  const trans = useTrans();
+  return hidden === 0 ? (
+    <>{trans.__('Copied')}</>
+  ) : (
+    <span className="jp-AgentBox-copyWarning">
+      {trans._n(
+        'Copied with %1 character that cannot be seen; here it is shown as a code.',
+        'Copied with %1 characters that cannot be seen; here they are shown as codes.',
+        hidden
+      )}
+    </span>
   );
 }

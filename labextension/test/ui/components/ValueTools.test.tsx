@@ -26,14 +26,33 @@ function show(text: string, openValue?: jest.Mock): void {
 test('the exact text is copied, and for a moment that is said', () => {
   jest.useFakeTimers();
   const copy = jest.spyOn(Clipboard, 'copyToSystem').mockImplementation();
-  show('SELECT\u202e 1;\n');
+  show('SELECT\t1; -- 👍🏽\n');
   fireEvent.click(screen.getByRole('button', { name: 'Copy: sql' }));
-  expect(copy).toHaveBeenCalledWith('SELECT\u202e 1;\n');
+  expect(copy).toHaveBeenCalledWith('SELECT\t1; -- 👍🏽\n');
   expect(screen.getByRole('status').textContent).toBe('Copied');
   act(() => {
     jest.advanceTimersByTime(2_000);
   });
   expect(screen.getByRole('status').textContent).toBe('');
+});
+
+test('characters that cannot be seen are copied as they are, and the person is told of them', () => {
+  jest.useFakeTimers();
+  const copy = jest.spyOn(Clipboard, 'copyToSystem').mockImplementation();
+  const status = (): string | null => screen.getByRole('status').textContent;
+  show('SELECT\u202e 1;\u200b\n');
+  expect(status()).toBe('');
+  fireEvent.click(screen.getByRole('button', { name: 'Copy: sql' }));
+  expect(copy).toHaveBeenCalledWith('SELECT\u202e 1;\u200b\n');
+  expect(status()).toMatch(/^Copied with 2 characters that cannot be seen/);
+  act(() => {
+    jest.advanceTimersByTime(2_000);
+  });
+  expect(status()).toMatch(/^Copied with 2 characters that cannot be seen/);
+  act(() => {
+    jest.advanceTimersByTime(8_000);
+  });
+  expect(status()).toBe('');
 });
 
 test('a long value can be opened on a page of its own, a short one needs none', () => {
