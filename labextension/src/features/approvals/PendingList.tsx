@@ -488,17 +488,37 @@ function useLingering(
 
 /**
  * When what has the focus leaves the list, the card that takes its place gets the focus: a card, not a button, so that a
- * key that comes late decides nothing. It also looks when the form that rejects all closes.
+ * key that comes late decides nothing. It also looks when the form that rejects all closes. A table whose last row was
+ * decided hands on the focus, too, although it may stay for a while.
  */
 function useFocusInList(section: React.RefObject<HTMLElement>): void {
   const before = placeIn(section.current, document.activeElement);
+  const table = document.activeElement?.closest<HTMLElement>(WAITING_TABLE);
   React.useLayoutEffect(() => {
-    if (before >= 0 && !section.current?.contains(document.activeElement)) {
-      const rest = cardsIn(section.current);
-      const next = rest[Math.min(before, rest.length - 1)] ?? section.current;
+    const list = section.current;
+    const focused = document.activeElement;
+    if (before >= 0 && !list?.contains(focused)) {
+      const rest = cardsIn(list);
+      const next = rest[Math.min(before, rest.length - 1)] ?? list;
       next?.focus({ preventScroll: true });
+    } else if (table?.contains(focused) && !table.matches(WAITING_TABLE)) {
+      (waitingBeside(table, list) ?? list)?.focus({ preventScroll: true });
     }
   });
+}
+
+const WAITING_TABLE = '.jp-AgentBox-batch[data-status="pending"]';
+
+/** The first card after another one that waits, or else the last one before it. */
+function waitingBeside(
+  card: HTMLElement,
+  list: HTMLElement | null
+): HTMLElement | undefined {
+  const waiting = cardsIn(list).filter(
+    one => one === card || one.dataset['status'] === 'pending'
+  );
+  const at = waiting.indexOf(card);
+  return waiting[at + 1] ?? waiting[at - 1];
 }
 
 function cardsIn(list: HTMLElement | null): HTMLElement[] {

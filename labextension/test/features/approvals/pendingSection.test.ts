@@ -192,6 +192,49 @@ test('if the focused button that rejects all goes, the first card gets the focus
   section.dispose();
 });
 
+test.each([
+  ['the first', 'x', ['a', 'a', 'x', 'y']],
+  ['the last', 'x', ['x', 'a', 'a']],
+  ['the only one', '', ['a', 'a']]
+])(
+  'a table that stays under the pointer, and is %s, hands on the focus when all of its rows are decided',
+  async (_, next, tools) => {
+    const { section, model } = pendingSection();
+    Widget.attach(section, document.body);
+    const { call } = approval();
+    const requests = tools.map((tool, index) =>
+      approval({ id: `a${index}`, call: { ...call, tool } })
+    );
+    model.remember(requests);
+    await section.rendered();
+    const list = screen.getByRole('region', { name: 'Approval requests' });
+    jest.spyOn(list, 'matches').mockReturnValue(true); // the pointer is on it
+    const table = (): HTMLElement | null =>
+      document.querySelector('.jp-AgentBox-batch');
+    const decide = async (only: string[]): Promise<void> => {
+      model.remember(
+        requests
+          .filter(one => one.call.tool === 'a' && only.includes(one.id))
+          .map(one => ({ ...one, status: 'rejected' as const }))
+      );
+      await section.rendered();
+    };
+    table()?.focus();
+    const [first, ...others] = requests
+      .filter(one => one.call.tool === 'a')
+      .map(({ id }) => id);
+    await decide([first]);
+    expect(document.activeElement).toBe(table());
+    await decide(others);
+    expect(table()?.getAttribute('aria-label')).toMatch(/^Decided requests/);
+    const focused = document.activeElement as HTMLElement;
+    expect(next ? focused.getAttribute('aria-label') : focused).toEqual(
+      next ? expect.stringContaining(`shop.${next}`) : list
+    );
+    section.dispose();
+  }
+);
+
 test('what is shown can be rejected while a filter chooses; otherwise the toolbar rejects all', async () => {
   const section = await sectionOf(6);
   expect(screen.queryByText(/Reject all/)).toBeNull();
