@@ -25,7 +25,8 @@ class AuditQuery:
     since, until : datetime or None
         Range of the request time: inclusive start, exclusive end.
     server, tool : str or None
-        Names, or patterns with ``*``, ``?`` and ``[...]``. A tool with a dot may also be ``server.tool``.
+        Names, or patterns with ``*``, ``?`` and ``[...]``, ignoring case. A tool with a dot may also be
+        ``server.tool``.
     reviewer : str or None
         Who decided: a part of the words for them, ignoring case, a `Via` value such as ``api_token``, or ``rule``.
     kernel_id, notebook_path, thread_id : str or None

@@ -8,6 +8,7 @@ full or its time is over, and the next page continues from there.
 from __future__ import annotations
 
 import re
+import string
 import time
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
@@ -34,6 +35,7 @@ from sqlalchemy.sql.operators import custom_op
 
 from jupyter_agentbox.core.approvals import ApprovalRequest, Status
 from jupyter_agentbox.core.audit_search import AuditPage, AuditQuery
+from jupyter_agentbox.core.globs import problem_of_pattern
 from jupyter_agentbox.core.pagination import Cursor, microseconds
 from jupyter_agentbox.core.reviewers import meanings_of
 
@@ -51,6 +53,10 @@ _PATIENCE: Final = 0.05
 #: JSON's `null` as displayed in a call.
 _NONE: Final = "none"
 _WILD: Final = re.compile(r"[*?\[]")
+#: The sets of a pattern, and its other characters.
+_PIECES: Final = re.compile(r"\[!?\]?[^]]*\]|.", re.DOTALL)
+#: What SQLite's `lower` does, whatever the locale.
+_LOWER: Final = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 _RECORD: Final = (*("id", "created_at", "status", "tool_digest", "request", "progress"),)
@@ -157,7 +163,7 @@ def _conditions(query: AuditQuery, dialect: str) -> list[ColumnElement[bool]]:
 
     conditions: list[ColumnElement[bool]] = []
     if query.server is not None:
-        conditions.append(_named(column("server"), query.server, dialect))
+        conditions.append(_is_called(column("server"), query.server, dialect))
     if query.tool is not None:
         conditions.append(_is_tool(query.tool, column, dialect))
     if query.thread_id is not None:
@@ -204,14 +210,30 @@ def _letter(letter: str) -> str:
 
 
 def _is_tool(pattern: str, column: Callable[[str], ColumnElement[Any]], dialect: str) -> ColumnElement[bool]:
-    """Return the condition that a tool's name, or `server.tool` if the pattern has a dot, matches a pattern."""
-    is_named = _named(column("tool"), pattern, dialect)
+    """Return the condition that a tool's name, or `server.tool` if the pattern has a dot, matches in any case."""
+    is_named = _is_called(column("tool"), pattern, dialect)
     if "." not in pattern:
         return is_named
     qualified = column("server").concat(".").concat(column("tool"))
     if _WILD.search(pattern) is None:
         qualified = func.substr(qualified, 1, SEARCHED)
-    return or_(is_named, _named(qualified, pattern, dialect))
+    return or_(is_named, _is_called(qualified, pattern, dialect))
+
+
+def _is_called(column: ColumnElement[Any], pattern: str, dialect: str) -> ColumnElement[bool]:
+    """Return the condition that a name matches a pattern, ignoring case; SQLite ignores that of ASCII letters only."""
+    if _WILD.search(pattern) is None:
+        return func.lower(column) == func.lower(search_key(pattern))
+    key = text_key(pattern)
+    if dialect != "sqlite":
+        return column.op("~*", is_comparison=True)(_regex(key))
+    return func.lower(column).op("GLOB", is_comparison=True)(_glob(_in_lower_case(key)))
+
+
+def _in_lower_case(pattern: str) -> str:
+    """Return a pattern with small ASCII letters; a set such as `[Z-a]`, which would be upside down, stays as it is."""
+    lower = ((piece, piece.translate(_LOWER)) for piece in _PIECES.findall(pattern))
+    return "".join(piece if problem_of_pattern(small) else small for piece, small in lower)
 
 
 def _named(column: ColumnElement[Any], pattern: str, dialect: str) -> ColumnElement[bool]:
@@ -220,13 +242,18 @@ def _named(column: ColumnElement[Any], pattern: str, dialect: str) -> ColumnElem
         return column == search_key(pattern)
     key = text_key(pattern)
     if dialect == "sqlite":
-        return column.op("GLOB", is_comparison=True)(key.replace("[!", "[^"))
+        return column.op("GLOB", is_comparison=True)(_glob(key))
     return column.op("~", is_comparison=True)(_regex(key))
+
+
+def _glob(key: str) -> str:
+    """Return a pattern as SQLite's `GLOB` has it."""
+    return key.replace("[!", "[^")
 
 
 def _regex(pattern: str) -> str:
     """Return a pattern as a regular expression for PostgreSQL."""
-    pieces = re.findall(r"\[!?\]?[^]]*\]|.", pattern, re.DOTALL)
+    pieces = _PIECES.findall(pattern)
     known = {"*": ".*", "?": "."}
     return "^" + "".join(known.get(one) or (_set(one) if len(one) > 1 else re.escape(one)) for one in pieces) + "$"
 
