@@ -38,7 +38,7 @@ def test_a_rule_that_is_written_in_the_panel_answers_the_next_call(
     person.open_panel()
     person.show_tab("Rules")
     rules = person.page.get_by_role("region", name="Rules")
-    expect(rules).to_contain_text("There are no rules: every call without a lasting answer waits for you.")
+    expect(rules).to_contain_text("There are no rules: every call waits for you")
     rules.get_by_role("button", name="New rule…").click()
     save = rules.get_by_role("button", name="Save rule")
     expect(save).to_have_accessible_description("Fill in the server first.")
@@ -62,7 +62,7 @@ def test_a_rule_that_is_written_in_the_panel_answers_the_next_call(
     finally:
         person.show_tab("Rules")
         decide(rules, "Remove shop.list_*")
-        expect(rules).to_contain_text("There are no rules: every call without a lasting answer waits for you.")
+        expect(rules).to_contain_text("There are no rules: every call waits for you")
 
 
 def test_a_rule_that_is_made_from_a_waiting_card_answers_its_request(
@@ -85,7 +85,7 @@ def test_a_rule_that_is_made_from_a_waiting_card_answers_its_request(
         assert violations(person.page) == []
     finally:
         decide(rules, "Remove shop.list_products")
-        expect(rules).to_contain_text("There are no rules: every call without a lasting answer waits for you.")
+        expect(rules).to_contain_text("There are no rules: every call waits for you")
 
 
 def test_a_file_of_rules_that_breaks_is_noticed_while_the_panel_is_closed(

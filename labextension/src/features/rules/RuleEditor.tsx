@@ -15,7 +15,7 @@ import { Guarded, GuardedCard } from '../../ui/guarded/GuardedCard';
 import { PersonButton } from '../../ui/guarded/PersonButton';
 import { useFirstFocus } from '../../ui/hooks/useFirstFocus';
 import { messageOf } from '../../ui/text/messages';
-import { dryRunText, effectText } from './ruleWords';
+import { dryRunText, effectText, sandboxText } from './ruleWords';
 import { useEscape } from './useEscape';
 
 const EFFECTS: readonly Effect[] = ['allow', 'ask', 'deny'];
@@ -94,7 +94,7 @@ export function RuleEditor(props: IRuleEditorProps): JSX.Element {
       <Choice
         {...field('isolation')}
         values={LEVELS}
-        nameOf={level => level || trans.__('any')}
+        nameOf={level => sandboxText(level, trans)}
       />
       <Field {...field('timeout')} />
       <Field {...field('reason')} />
@@ -176,9 +176,9 @@ function wordsOf(
       example: 'reports/*.ipynb'
     },
     isolation: {
-      label: trans.__('Isolation, at least'),
+      label: trans.__('Sandbox, at least'),
       hint: trans.__(
-        'Only calls from kernels with at least this sandbox match.'
+        'A sandbox keeps the notebook’s code from other files, programs and the network. Only calls from kernels with this one, or a stronger one, match.'
       )
     },
     timeout: {

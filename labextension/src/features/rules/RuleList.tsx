@@ -179,7 +179,7 @@ function RuleRows(props: IRuleRowsProps): JSX.Element {
     return (
       <p className="jp-AgentBox-empty">
         {trans.__(
-          'There are no rules: every call without a lasting answer waits for you.'
+          'There are no rules: every call waits for you, unless an earlier answer still covers it, such as one for an hour.'
         )}
       </p>
     );

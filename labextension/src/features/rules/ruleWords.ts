@@ -73,15 +73,60 @@ function placeTexts(rule: IJsonObject, trans: TranslationBundle): string[] {
     texts.push(trans.__('in %1', label(notebook, 80)));
   }
   if (typeof isolation === 'string') {
-    texts.push(trans.__('in a kernel at the level %1 or above', isolation));
+    texts.push(atLeastText(isolation, trans));
   }
   if (typeof below === 'string') {
-    texts.push(trans.__('in a kernel below the level %1', below));
+    texts.push(belowText(below, trans));
   }
   if (timeout !== undefined && timeout !== null) {
     texts.push(trans.__('waiting %1 s at most', String(timeout)));
   }
   return texts;
+}
+
+/** The weakest level of a kernel that is sandboxed. */
+const WEAKEST = 'srt';
+
+/** A choice in the form of a rule: the level of a sandbox that a kernel must have, with its name in the file. */
+export function sandboxText(level: string, trans: TranslationBundle): string {
+  switch (level) {
+    case '':
+      return trans.__('None needed: any kernel');
+    case WEAKEST:
+      return trans.__('Any sandbox (%1)', level);
+    case 'landlock':
+      return trans.__('A stronger sandbox (%1)', level);
+    case 'bubblewrap-host-proc':
+      return trans.__('A still stronger sandbox (%1)', level);
+    case 'bubblewrap':
+      return trans.__('The strongest sandbox (%1)', level);
+    default:
+      return level;
+  }
+}
+
+function atLeastText(level: string, trans: TranslationBundle): string {
+  switch (level) {
+    case 'none':
+      return trans.__('in any kernel');
+    case WEAKEST:
+      return trans.__('in a kernel with a sandbox');
+    default:
+      return trans.__(
+        'in a kernel with the sandbox %1 or a stronger one',
+        label(level, 40)
+      );
+  }
+}
+
+/** Of a kernel on another machine it is unknown what it has, so that it counts as one without a sandbox. */
+function belowText(level: string, trans: TranslationBundle): string {
+  return level === WEAKEST
+    ? trans.__('in a kernel without a sandbox or on another machine')
+    : trans.__(
+        'in a kernel with a weaker sandbox than %1, without one, or on another machine',
+        label(level, 40)
+      );
 }
 
 /** The effect that a rule would have had on past calls, in words. Parts that are zero are left out. */

@@ -220,7 +220,7 @@ function noteOf(
   }
   return hasUnseen
     ? trans.__(
-        'You have not seen all of the arguments, so only this call can be answered. Show them all for a lasting answer.'
+        'You have not seen all of the arguments, so only this call can be answered. Show them all to answer for longer, such as for an hour.'
       )
     : '';
 }

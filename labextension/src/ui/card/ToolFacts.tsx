@@ -301,7 +301,9 @@ function whyOf(
     const words = effect === 'deny' ? '' : label(reason ?? '', MAX_SENTENCE);
     return words ? trans.__('%1 Its words: “%2”', why, words) : why;
   }
-  return trans.__('No rule and no lasting answer covers this call.');
+  return trans.__(
+    'No rule covers this call, nor does an earlier answer, such as one for an hour.'
+  );
 }
 
 /** The location of a rule; empty if it is in no file, or there is none. */

@@ -27,15 +27,21 @@ function describeLevel(
 ): string {
   switch (level) {
     case 'bubblewrap':
-      return trans.__('Sandboxed kernel (bubblewrap)');
+      return trans.__(
+        'Sandboxed: this code reaches only the files and addresses that its sandbox allows (bubblewrap)'
+      );
     case 'bubblewrap-host-proc':
       return trans.__(
-        'Sandboxed kernel (bubblewrap, can see other process names)'
+        'Sandboxed: this code reaches only the files and addresses that its sandbox allows, and can see the command lines of other programs (bubblewrap-host-proc)'
       );
     case 'landlock':
-      return trans.__('Sandboxed kernel (Landlock, no namespaces)');
+      return trans.__(
+        'Sandboxed: this code reaches only the files and addresses that its sandbox allows, and can see which other files exist (landlock)'
+      );
     case 'srt':
-      return trans.__('Sandboxed kernel (srt)');
+      return trans.__(
+        'Sandboxed: this code reaches only the files and addresses that its sandbox allows (srt)'
+      );
     case 'remote': {
       const label = PageConfig.getOption('agentboxRemoteKernels');
       return label

@@ -507,7 +507,7 @@ test('a rule that is made from a request is there to be looked at', () => {
 test('without rules it says that every call asks', () => {
   show({ rules: [], effective: [] });
   expect(text()).toContain(
-    'There are no rules: every call without a lasting answer waits for you.'
+    'There are no rules: every call waits for you, unless an earlier answer still covers it, such as one for an hour.'
   );
 });
 
@@ -538,10 +538,37 @@ test('says for which groups of users a rule is', () => {
   expect(screen.getByText(/for members of students, guests/)).toBeTruthy();
 });
 
-test('says below which level of isolation a rule is for kernels', () => {
-  const rule = { ...effective[0], below: 'srt' };
+test.each([
+  [{ below: 'srt' }, 'in a kernel without a sandbox or on another machine'],
+  [
+    { below: 'landlock' },
+    'in a kernel with a weaker sandbox than landlock, without one, or on another machine'
+  ],
+  [{ isolation: 'none' }, 'in any kernel'],
+  [{ isolation: 'srt' }, 'in a kernel with a sandbox'],
+  [
+    { isolation: 'bubblewrap-host-proc' },
+    'in a kernel with the sandbox bubblewrap-host-proc or a stronger one'
+  ]
+])('a rule with %j says “%s”', (fields, words) => {
+  const rule = { ...effective[0], ...fields };
   show({ effective: [rule as IEffectiveRule] });
-  expect(screen.getByText(/in a kernel below the level srt/)).toBeTruthy();
+  expect(screen.getByText(`*.drop_*, ${words}`)).toBeTruthy();
+});
+
+test('the form of a rule says of each sandbox how strong it is, with its name in the file', async () => {
+  show();
+  await press('New rule…');
+  const choice = screen.getByLabelText('Sandbox, at least');
+  expect(
+    [...choice.querySelectorAll('option')].map(option => option.textContent)
+  ).toEqual([
+    'None needed: any kernel',
+    'Any sandbox (srt)',
+    'A stronger sandbox (landlock)',
+    'A still stronger sandbox (bubblewrap-host-proc)',
+    'The strongest sandbox (bubblewrap)'
+  ]);
 });
 
 test('names the version of the policy that the Hub service sent', () => {

@@ -214,7 +214,7 @@ test.each([
   [
     { effect: 'ask', rule: null },
     'Why you were asked',
-    'No rule and no lasting answer'
+    'No rule covers this call, nor does an earlier answer'
   ],
   [
     { effect: 'ask', rule: 'user: ask shop.*', file: '/r.json', line: 3 },

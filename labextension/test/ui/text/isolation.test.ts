@@ -23,6 +23,12 @@ test('every level of a sandbox reads differently', () => {
   );
   expect(new Set(texts).size).toBe(levels.length);
   expect(texts[4]).toContain('newer');
+  for (const [index, text] of texts.slice(0, 4).entries()) {
+    expect(text).toMatch(
+      /^Sandboxed: this code reaches only the files and addresses that its sandbox allows/
+    );
+    expect(text).toContain(`(${levels[index]})`); // as rules and the documentation name it
+  }
 });
 
 test('of a remote kernel the administrator can say what it is', () => {
@@ -38,10 +44,8 @@ test('of a remote kernel the administrator can say what it is', () => {
 
 test('a sandbox whose settings an administrator did not make says so', () => {
   const call = { isolation: 'bubblewrap', has_own_settings: true };
+  const plain = describeIsolation({ ...call, has_own_settings: false }, trans);
   expect(describeIsolation(call, trans)).toBe(
-    "Sandboxed kernel (bubblewrap), with its user's own settings"
-  );
-  expect(describeIsolation({ ...call, has_own_settings: false }, trans)).toBe(
-    'Sandboxed kernel (bubblewrap)'
+    `${plain}, with its user's own settings`
   );
 });
