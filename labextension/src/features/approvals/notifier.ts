@@ -100,9 +100,8 @@ export class Notifier extends StandingNotifier {
 
   private _onSettled(_: unknown, approval: IApproval): void {
     this._seen.delete(approval.id);
-    if (this._waiting.delete(approval.id)) {
-      this._show();
-    }
+    this._waiting.delete(approval.id);
+    this._show(); // it says how many wait in all
   }
 
   private _show(): void {
@@ -110,15 +109,25 @@ export class Notifier extends StandingNotifier {
   }
 
   private _message(): string {
-    const { origins, trans } = this._options;
+    const { model, origins, trans } = this._options;
     const count = this._waiting.size;
     const [first] = this._waiting.values();
-    return count === 1
-      ? trans.__(
-          '%1 needs your approval (%2)',
-          // JupyterLab shows 140 characters of a message.
-          label(`${first.call.server}.${callLine(first, trans)}`, 57),
-          label(origins.describe(first), 60)
+    if (count === 1) {
+      return trans.__(
+        '%1 needs your approval (%2)',
+        // JupyterLab shows 140 characters of a message.
+        label(`${first.call.server}.${callLine(first, trans)}`, 57),
+        label(origins.describe(first), 60)
+      );
+    }
+    const total = model.pending.length;
+    return count < total
+      ? // The status bar counts all.
+        trans._n(
+          'Not seen yet: %2 of %1 tool call that needs your approval',
+          'Not seen yet: %2 of %1 tool calls that need your approval',
+          total,
+          count
         )
       : trans._n(
           '%1 tool call needs your approval',

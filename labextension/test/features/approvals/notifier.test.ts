@@ -89,9 +89,25 @@ test('one notification counts all that wait out of view', async () => {
   expect(messages()).toEqual([
     'shop.delete_order(order_id=7) needs your approval (orders.ipynb, cell 3)'
   ]);
-  inView.add('a3');
-  await arrive('a2', 'a3');
+  await arrive('a2');
   expect(messages()).toEqual(['2 tool calls need your approval']);
+});
+
+test('where more wait than it counts, as the status bar says, it says of how many', async () => {
+  inView.add('a3');
+  await arrive('a1', 'a2', 'a3');
+  expect(messages()).toEqual([
+    'Not seen yet: 2 of 3 tool calls that need your approval'
+  ]);
+  model.remember([allowed({ id: 'a3' })]);
+  expect(messages()).toEqual(['2 tool calls need your approval']);
+  inView.add('a4');
+  await arrive('a4');
+  inView.clear(); // scrolled away
+  await arrive('a5');
+  expect(messages()).toEqual([
+    'Not seen yet: 3 of 4 tool calls that need your approval'
+  ]);
 });
 
 test('it names the call in one short line, with what cannot be seen in it made visible', async () => {
