@@ -497,3 +497,20 @@ def test_everything_is_rejected_by_the_mouse_and_a_filter_hides_no_typed_reason(
     expect(person.status).to_have_text("")
     assert len(lab.approvals(path, "rejected")) == 8
     expect(person.cell(0).locator(".jp-OutputArea-output").first).to_have_text("8 calls, 8 rejected")
+
+
+def test_after_the_last_row_of_a_table_is_decided_by_the_mouse_the_focus_is_on_what_waits(
+    person: Person, notebook: Callable[..., str]
+) -> None:
+    person.open(notebook(TWO_TOOLS))
+    person.run(0)
+    expect(person.status).to_have_text(re.compile("8$"))
+    person.open_panel()
+    table = table_of(person)
+    table.get_by_role("checkbox", name="All of this cell (5)").click()
+    decide(table, "Reject 5…")
+    expect(table.get_by_role("textbox")).to_be_focused()
+    decide(table, "Reject 5")
+    expect(person.status).to_have_text(re.compile("3$"))
+    expect(rows_of(table)).to_have_count(5)  # the pointer is there
+    expect(table_of(person, "shop.set_price")).to_be_focused()
