@@ -57,6 +57,11 @@ calls += [tools.shop.set_price.aio(product_id=number, price=9.5) for number in r
 print(*sorted(await asyncio.gather(*map(ask, calls))), sep="\\n")"""
 
 
+@pytest.fixture
+def person(same_page: Person) -> Person:
+    return same_page
+
+
 def table_of(person: Person, name: str = "shop.restock") -> Locator:
     """The table of a tool in the panel."""
     return person.panel.get_by_role("group", name=re.compile(rf"(approval|Decided) requests? of {name}$"))
@@ -280,10 +285,11 @@ def test_a_bar_that_a_kernel_lays_over_a_card_is_no_edge_of_the_view(
     up = (bar.bounding_box() or {})["y"] - place["y"] - 40
     style = f"position: relative; top: -{up}px; bottom: auto; height: 30px; overflow: hidden; z-index: 9;"
     style = style.replace(";", " !important;")
-    person.page.add_style_tag(content=f".jp-AgentBox-batchBar {{ {style} }}")
+    covering = person.page.add_style_tag(content=f".jp-AgentBox-batchBar {{ {style} }}")
     person.page.mouse.move(place["x"] + 30, place["y"] + 20)
     expect(allow).to_have_attribute("aria-disabled", "true")
     expect(card).to_contain_text("Something covers part of this card")
+    covering.evaluate("style => style.remove()")
 
 
 def head_of(card: Locator) -> tuple[float, float]:
