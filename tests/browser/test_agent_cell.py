@@ -69,6 +69,11 @@ def model(agent_model: MockModelServer) -> Iterator[MockModelServer]:
     agent_model.release()
 
 
+@pytest.fixture
+def person(same_page: Person) -> Person:
+    return same_page
+
+
 def told(request: ModelRequest) -> str:
     """What the model was told last of a function that it called."""
     outputs = [one["output"] for one in request.json()["input"] if one.get("type") == "function_call_output"]
@@ -200,8 +205,9 @@ def test_refused_and_edited_code_is_what_the_model_hears_of(
 
 
 def test_sign_of_thinking_is_there_while_the_model_is_asked_and_is_in_no_file(
-    person: Person, notebook: Callable[..., str], lab: Lab, model: MockModelServer, theme: str
+    new_person: Callable[[], Person], notebook: Callable[..., str], lab: Lab, model: MockModelServer, theme: str
 ) -> None:
+    person = new_person()
     path = notebook(ASK)
     model.enqueue_tool_call("run_code", {"code": "1"}, is_held=True)
     model.enqueue_message("Done.", "final_answer")
@@ -227,8 +233,9 @@ def test_sign_of_thinking_is_there_while_the_model_is_asked_and_is_in_no_file(
 
 @pytest.mark.parametrize("front", ["lab/workspaces/prose-{}/tree/", "notebooks/"])
 def test_what_an_agent_is_asked_is_prose_and_other_cells_are_python(
-    person: Person, notebook: Callable[..., str], front: str
+    new_person: Callable[[], Person], notebook: Callable[..., str], front: str
 ) -> None:
+    person = new_person()
     question = "%%agent\nWhich is best, and not 'bad' in 2025?" + 50 * " And why?"
     person.open(notebook(question, "best and not 'bad'"), front=front)
     colored = ".jp-Cell-inputArea .cm-line span"
@@ -258,8 +265,9 @@ def test_commands_and_options_are_completed(person: Person, notebook: Callable[.
 
 
 def test_long_turn_is_in_no_box_of_its_own_in_notebook_7(
-    person: Person, notebook: Callable[..., str], model: MockModelServer
+    new_person: Callable[[], Person], notebook: Callable[..., str], model: MockModelServer
 ) -> None:
+    person = new_person()
     model.enqueue_tool_call("run_code", {"code": "print('1\\n' * 150)"})
     model.enqueue_tool_call("run_code", {"code": "2"})
     person.open(notebook(ASK), front="notebooks/")
@@ -323,10 +331,10 @@ def test_reload_while_it_works_lets_it_go_on_and_says_where_the_rest_is(
 
 
 def test_two_pages_of_a_notebook_show_one_turn_and_either_decides(
-    new_person: Callable[[], Person], notebook: Callable[..., str], model: MockModelServer
+    person: Person, new_person: Callable[[], Person], notebook: Callable[..., str], model: MockModelServer
 ) -> None:
     path = notebook(ASK)
-    asker, other = new_person(), new_person()
+    asker, other = person, new_person()
     enqueue_answer(model)
     asker.open(path)
     other.open(path)
@@ -501,13 +509,14 @@ def test_turn_is_decided_by_keys_alone(person: Person, notebook: Callable[..., s
 
 @pytest.mark.parametrize("with_extension", [True, False])
 def test_words_of_a_hostile_model_do_nothing_anywhere(
-    person: Person,
+    new_person: Callable[[], Person],
     notebook: Callable[..., str],
     lab: Lab,
     model: MockModelServer,
     tmp_path: Path,
     with_extension: bool,
 ) -> None:
+    person = new_person()
     asked: list[str] = []
     person.page.on("request", lambda request: asked.append(request.url))
     model.enqueue_message(HOSTILE, "final_answer")
@@ -555,8 +564,9 @@ def waiting(person: Person) -> Locator:
 
 
 def test_each_next_step_of_the_demo_comes_into_view_and_a_refusal_is_answered(
-    person: Person, lab: Lab, model: MockModelServer, save_picture: Callable[..., None], theme: str
+    new_person: Callable[[], Person], lab: Lab, model: MockModelServer, save_picture: Callable[..., None], theme: str
 ) -> None:
+    person = new_person()
     person.page.set_viewport_size({"width": 1280, "height": 940})
     look_at(person, lab, BEST, path="october.ipynb")
     person.run(0)
