@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Request, expect
 
 from .lab import Lab
 from .person import NEXT_FRAMES, Person, await_letters, decide, press
@@ -37,7 +37,7 @@ with ThreadPoolExecutor() as pool:
 VISIT = "print('told:', tools.asking.visit(url='{}sign?order=7'))"
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def asking(lab: Lab) -> Iterator[None]:
     """A server that asks is configured, and a rule allows its calls."""
     path = lab.root / "config" / "mcp.json"
@@ -54,6 +54,11 @@ def asking(lab: Lab) -> Iterator[None]:
     yield
     path.write_text(before)
     rules.unlink()
+
+
+@pytest.fixture
+def person(same_page: Person) -> Person:
+    return same_page
 
 
 @pytest.mark.usefixtures("asking")
@@ -75,7 +80,11 @@ def test_a_server_asks_and_gets_its_answer_from_the_card_or_the_panel(
     expect(card).to_have_count(0)
 
     fetched: list[str] = []
-    page.context.on("request", lambda request: fetched.append(request.url))
+
+    def note(request: Request) -> None:
+        fetched.append(request.url)
+
+    page.context.on("request", note)
     person.run(1)
     # Meanwhile the call runs, and its card says what the server says of it.
     expect(person.cell(1)).to_contain_text("42 of 100")
@@ -89,8 +98,10 @@ def test_a_server_asks_and_gets_its_answer_from_the_card_or_the_panel(
         decide(asked, "Open the page")
     opened.value.wait_for_load_state()
     assert opened.value.evaluate("window.opener") is None
+    opened.value.close()
     expect(person.cell(1)).to_contain_text("told: accept")
     expect(listed).to_have_count(0)
+    page.context.remove_listener("request", note)
 
 
 @pytest.mark.usefixtures("asking")
