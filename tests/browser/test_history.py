@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from playwright.sync_api import Download, Locator, expect
 
 from .accessibility import violations
@@ -30,6 +31,11 @@ SHOWS_ITEM = """position => {
     const view = box.getBoundingClientRect();
     return item && item.top < view.bottom && item.bottom > view.top;
 }"""
+
+
+@pytest.fixture
+def person(same_page: Person) -> Person:
+    return same_page
 
 
 def open_history(person: Person) -> Locator:
@@ -174,8 +180,9 @@ def test_the_page_follows_what_happens_and_moves_nothing_that_somebody_reads(
 
 
 def test_every_filter_narrows_the_page_and_what_is_downloaded_and_more_is_loaded_on_demand(
-    person: Person, notebook: Callable[..., str], lab: Lab, tmp_path: Path
+    new_person: Callable[[], Person], notebook: Callable[..., str], lab: Lab, tmp_path: Path
 ) -> None:
+    person = new_person()  # how much the panel has of the history is counted
     path = notebook(RESTOCK, REJECTED, MANY)
     rules = lab.root / "config" / "agentbox_rules.json"
     a_day(person, path)
