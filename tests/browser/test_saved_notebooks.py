@@ -25,6 +25,11 @@ except ToolCallRejectedError:
     print("kept")"""
 
 
+@pytest.fixture
+def person(same_page: Person) -> Person:
+    return same_page
+
+
 def converted(lab: Lab, path: str, form: str) -> str:
     """Return what nbconvert makes of a saved notebook."""
     command = [sys.executable, "-m", "jupyter", "nbconvert", "--to", form, "--stdout", str(lab.root / "work" / path)]
