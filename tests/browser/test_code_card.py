@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from collections.abc import Callable, Iterator
@@ -13,7 +14,9 @@ from playwright.sync_api import Locator, Route, expect
 from .lab import Lab
 from .person import Person, await_true, decide
 
-SHOW = "display({'application/vnd.jupyter-agentbox.request+json': {'request_id': 'r1'}, 'text/plain': ''}, raw=True)"
+SHOW = (
+    "display({{'application/vnd.jupyter-agentbox.request+json': {{'request_id': '{}'}}, 'text/plain': ''}}, raw=True)"
+)
 CODE = "import os\nname = '\u202eoldest'\nos.remove(name)\nprint('Allowed by Ada. Done in 3 s.')"
 EDITOR = "Python code. Press Escape to leave the editor."
 FINDINGS = [
@@ -23,12 +26,15 @@ FINDINGS = [
 #: The editor learns the height of lines as they come into view, so that the end is further down than it seems at first.
 TO_THE_END = "box => { box.scrollTop = box.scrollHeight; return box.textContent.includes('line_999'); }"
 
+#: Numbers of requests: the page keeps what was typed on the card of each.
+_REQUESTS = itertools.count(1)
 
-def request(code: str) -> dict[str, Any]:
+
+def request(id: str, code: str) -> dict[str, Any]:
     """Return a request as the REST API has it."""
     schema = {"type": "object", "properties": {"code": {"type": "string"}}, "required": ["code"]}
     return {
-        "id": "r1",
+        "id": id,
         "status": "pending",
         "call": {
             "server": "notebook",
@@ -54,9 +60,25 @@ def request(code: str) -> dict[str, Any]:
     }
 
 
+@pytest.fixture(scope="module", autouse=True)
+def quiet(lab: Lab) -> Iterator[None]:
+    """Show no notifications: the requests name no cell, so that each would be notified of, over its card."""
+    with lab.settings("jupyter-agentbox:notifications", {"notifications": False}):
+        yield
+
+
 @pytest.fixture
-def ask(person: Person, notebook: Callable[..., str], lab: Lab) -> Iterator[Callable[[str], tuple[Locator, list[Any]]]]:
+def person(same_page: Person) -> Iterator[Person]:
+    yield same_page
+    # No server knows the request: the page learns it when it asks anew.
+    same_page.page.unroute_all()
+    same_page.page.evaluate("() => { window.dispatchEvent(new Event('online')); }")
+
+
+@pytest.fixture
+def ask(person: Person, notebook: Callable[..., str]) -> Callable[[str], tuple[Locator, list[Any]]]:
     """Show the card of code, and keep what is sent to allow it."""
+    id = f"r{next(_REQUESTS)}"
 
     def ask(code: str) -> tuple[Locator, list[Any]]:
         sent: list[Any] = []
@@ -66,18 +88,16 @@ def ask(person: Person, notebook: Callable[..., str], lab: Lab) -> Iterator[Call
                 sent.append(json.loads(route.request.post_data or "null"))
                 route.fulfill(status=409, json={"message": "this test takes no answer"})
             else:
-                route.fulfill(json=request(code))
+                route.fulfill(json=request(id, code))
 
-        person.page.route(re.compile("/jupyter-agentbox/approvals/r1"), answer)
-        person.open(notebook(SHOW))
+        person.page.route(re.compile(rf"/jupyter-agentbox/approvals/{id}\b"), answer)
+        person.open(notebook(SHOW.format(id)))
         person.run(0)
         card = person.card()
         expect(card.locator(".cm-content")).to_be_visible()
         return card, sent
 
-    # The request names no cell, so that the page notifies of it, and what it notifies with lies over the card.
-    with lab.settings("jupyter-agentbox:notifications", {"notifications": False}):
-        yield ask
+    return ask
 
 
 def test_code_is_read_in_an_editor_with_its_findings_at_their_lines(ask: Callable[..., tuple[Locator, Any]]) -> None:
