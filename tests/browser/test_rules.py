@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+import pytest
 from playwright.sync_api import Locator, expect
 
 from .accessibility import violations
@@ -16,6 +17,11 @@ LIST = "from jupyter_agentbox import tools\nlen(tools.shop.list_products())"
 
 #: Pixels of the ring around what has the focus, and of the gap before it.
 RING = 3
+
+
+@pytest.fixture
+def person(same_page: Person) -> Person:
+    return same_page
 
 
 def assert_room_for_the_ring(button: Locator) -> None:
@@ -89,8 +95,9 @@ def test_a_rule_that_is_made_from_a_waiting_card_answers_its_request(
 
 
 def test_a_file_of_rules_that_breaks_is_noticed_while_the_panel_is_closed(
-    person: Person, notebook: Callable[..., str], lab: Lab
+    new_person: Callable[[], Person], notebook: Callable[..., str], lab: Lab
 ) -> None:
+    person = new_person()
     rules = lab.root / "config" / "agentbox_rules.json"
     # The page asks now and then; here, the time goes by at once.
     person.page.clock.install()
