@@ -40,6 +40,11 @@ setInterval(() => {
 """
 
 
+@pytest.fixture
+def person(same_page: Person) -> Person:
+    return same_page
+
+
 def test_hostile_text_is_shown_as_text_and_runs_nothing(person: Person, notebook: Callable[..., str], lab: Lab) -> None:
     path = notebook(CALL)
     person.open(path)
@@ -83,7 +88,10 @@ def test_letter_that_is_not_what_it_looks_like_is_named(person: Person, notebook
     decide(person.card(0), "Reject")
 
 
-def test_script_cannot_press_the_buttons(person: Person, notebook: Callable[..., str], lab: Lab) -> None:
+def test_script_cannot_press_the_buttons(
+    new_person: Callable[[], Person], notebook: Callable[..., str], lab: Lab
+) -> None:
+    person = new_person()
     path = notebook(
         f"from IPython.display import Javascript\ndisplay(Javascript({json.dumps(PRESS)}))\n{ASK}",
     )
@@ -100,7 +108,10 @@ def test_script_cannot_press_the_buttons(person: Person, notebook: Callable[...,
 
 
 @pytest.mark.parametrize("form", ["Edit", "Reject"])
-def test_script_cannot_answer_in_a_form(person: Person, notebook: Callable[..., str], lab: Lab, form: str) -> None:
+def test_script_cannot_answer_in_a_form(
+    new_person: Callable[[], Person], notebook: Callable[..., str], lab: Lab, form: str
+) -> None:
+    person = new_person()
     path = notebook(ASK)
     person.open(path)
     person.open_panel()
