@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import IO, Any
 
+import pytest
 from playwright.sync_api import expect
 
 from .lab import ROOT, Lab
@@ -65,6 +66,11 @@ def mcp_server(lab: Lab) -> Iterator[Wire]:
         finally:
             process.stdin.close()
             process.wait(60)
+
+
+@pytest.fixture
+def person(same_page: Person) -> Person:
+    return same_page
 
 
 def test_a_call_of_an_mcp_clients_code_is_decided_in_the_panel(
