@@ -7,27 +7,27 @@ import asyncio
 import json
 import math
 import os
-import select
 import stat
 import sys
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final, TextIO
 
 from jupyter_agentbox import database_commands, history_commands, server_commands
-from jupyter_agentbox.core.isolation import Isolation
-from jupyter_agentbox.core.look_alikes import look_alikes
+from jupyter_agentbox.core.approvals import ApprovalRequest as StoredRequest
 from jupyter_agentbox.core.policy import Policy
 from jupyter_agentbox.core.reviewers import Via
 from jupyter_agentbox.core.terminal import KNOWN_STATE, TerminalFilter
-from jupyter_agentbox.core.text import one_line, visible
+from jupyter_agentbox.core.text import visible
 from jupyter_agentbox.exceptions import SandboxRefusedError
 from jupyter_agentbox.headless.executor import CodeExecutor
 from jupyter_agentbox.headless.requests import ApprovalRequest
 from jupyter_agentbox.headless.results import CodeExecutionChunk, CodeExecutionError
 from jupyter_agentbox.headless.rules import read_rules
 from jupyter_agentbox.headless.sandbox_config import SandboxConfig, with_read_only
+from jupyter_agentbox.headless.terminal import open_terminal
+from jupyter_agentbox.headless.terminal_reviewer import TerminalReviewer
+from jupyter_agentbox.headless.terminal_texts import decided_unasked
 from jupyter_agentbox.mcp_server.settings import BUSY_TIMEOUT, Approver, CodeServerSettings
 from jupyter_agentbox.sandbox import install
 
@@ -43,11 +43,6 @@ REFUSED: Final = 3
 TIMED_OUT: Final = 124
 #: Interrupted by Ctrl-C.
 INTERRUPTED: Final = 130
-
-_NOBODY: Final = (
-    "nobody could be asked: there is no terminal, and no rule covers this call; see --rules, or let it wait in"
-    " JupyterLab with --ask jupyterlab"
-)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -82,7 +77,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         executor = None if _asks_jupyterlab(options) else _make_executor(options, policy)
     except (OSError, ValueError) as error:
         return _fail(error)
-    return _execute_in_jupyterlab(options, cells) if executor is None else _execute(executor, cells, options.timeout)
+    return _execute_in_jupyterlab(options, cells) if executor is None else _execute(executor, cells, options)
 
 
 def entry() -> None:
@@ -136,9 +131,9 @@ def _sandbox_config(options: argparse.Namespace) -> SandboxConfig | None:
     return with_read_only(options.sandbox_config, work_dir=options.working_dir, read_only=options.rules)
 
 
-def _execute(executor: CodeExecutor, cells: Iterable[str], timeout: float | None) -> int:
+def _execute(executor: CodeExecutor, cells: Iterable[str], options: argparse.Namespace) -> int:
     try:
-        return asyncio.run(_run(executor, cells, timeout))
+        return asyncio.run(_run(executor, cells, options))
     except SandboxRefusedError as error:
         return _fail(error)
     except KeyboardInterrupt:
@@ -171,7 +166,7 @@ def _execute_in_jupyterlab(options: argparse.Namespace, cells: Sequence[str]) ->
     """Run cells where their calls wait for the user of a JupyterLab."""
     from jupyter_agentbox import exec_in_jupyterlab  # noqa: PLC0415  # the others need no HTTP client
 
-    with _open_terminal() as terminal:
+    with open_terminal() as terminal:
         output = Output(sys.stdout, has_terminal=terminal is not None)
         errors = Output(sys.stderr, has_terminal=terminal is not None)
 
@@ -211,65 +206,34 @@ def _fail(error: Exception) -> int:
     return USAGE
 
 
-class TerminalReviewer:
-    """Asks for decisions in the terminal, one at a time.
-
-    Parameters
-    ----------
-    terminal : Terminal or None
-        Where to ask; ``None`` to refuse all requests.
-    """
-
-    def __init__(self, terminal: Terminal | None) -> None:
-        self._terminal = terminal
-        self.refused = False
-
-    async def decide(self, request: ApprovalRequest) -> None:
-        """Ask until the answer is clear, and apply it to the request."""
-        if self._terminal is None:
-            self.refused = True
-            await request.reject_unasked(_NOBODY)
-            return
-        self._terminal.begin_question(_described(request))
-        while True:
-            self._terminal.show(f"Run {one_line(_name(request))}? [y]es, [n]o, no with a [r]eason: ")
-            line = await self._terminal.read_line()
-            match line.strip().lower():
-                case "y" | "yes":
-                    await request.accept()
-                    return
-                case "r" | "reason":
-                    self._terminal.show("Reason: ")
-                    await self._reject(request, (await self._terminal.read_line()).strip())
-                    return
-                case "n" | "no":
-                    await self._reject(request, "")
-                    return
-                case _ if not line:  # the terminal is gone
-                    await self._reject(request, _NOBODY)
-                    return
-
-    async def _reject(self, request: ApprovalRequest, reason: str) -> None:
-        self.refused = True
-        await request.reject(reason)
-
-
-async def _run(executor: CodeExecutor, cells: Iterable[str], timeout: float | None) -> int:
-    with _open_terminal() as terminal:
+async def _run(executor: CodeExecutor, cells: Iterable[str], options: argparse.Namespace) -> int:
+    with open_terminal() as terminal:
         reviewer = TerminalReviewer(terminal)
         output = Output(sys.stdout, has_terminal=terminal is not None)
+        errors = Output(sys.stderr, has_terminal=terminal is not None)
+        told: set[str] = set()
+
+        def tell_of(stored: StoredRequest) -> None:
+            line = "" if options.quiet or stored.id in reviewer.asked | told else decided_unasked(stored)
+            if line:
+                told.add(stored.id)
+                output.end_line()
+                errors.write(f"jupyter agentbox: {line}\n")
+
         try:
             async with executor:
                 for cell in cells:
-                    async for item in executor.stream(cell, timeout=timeout, chunks=True):
+                    async for item in executor.run_approved(cell, timeout=options.timeout, chunks=True):
                         if isinstance(item, ApprovalRequest):
                             output.end_line()
                             await reviewer.decide(item)
+                        elif isinstance(item, StoredRequest):
+                            tell_of(item)
                         elif isinstance(item, CodeExecutionChunk):
                             output.write(item.text)
         except (CodeExecutionError, TimeoutError) as error:
             output.end_line()
-            Output(sys.stderr, has_terminal=terminal is not None).write(f"\n{error}\n")
+            errors.write(f"\n{error}\n")
             if isinstance(error, TimeoutError):
                 return TIMED_OUT
             return REFUSED if reviewer.refused else FAILED
@@ -321,88 +285,6 @@ class Output:
             self._stream.flush()
 
 
-class Terminal:
-    """The process's terminal, even if standard input is a file.
-
-    Parameters
-    ----------
-    reader, writer : file
-        The two ends of the pipe.
-    """
-
-    def __init__(self, reader: TextIO, writer: TextIO) -> None:
-        self._reader = reader
-        self._writer = writer
-
-    def begin_question(self, text: str) -> None:
-        """Write a question to a terminal in a known state, and discard what was typed before it was asked.
-
-        Somebody may have answered output of the code that looked like a question.
-        """
-        import termios  # noqa: PLC0415  # not on every platform
-
-        self.show(f"{KNOWN_STATE}\n{text}\n")
-        with suppress(termios.error):  # it is gone, as reading will show
-            termios.tcflush(self._reader.fileno(), termios.TCIFLUSH)
-
-    def show(self, text: str) -> None:
-        """Write text."""
-        self._writer.write(text)
-        self._writer.flush()
-
-    async def read_line(self) -> str:
-        """Wait for a line; empty if the terminal is gone."""
-        await self._has_line()
-        line = self._reader.readline()
-        if not line.endswith("\n"):
-            self.show("\n")  # ended with Ctrl-D: the code's next output must not continue the question
-        return line
-
-    async def _has_line(self) -> None:
-        """Wait until a line can be read. A thread blocked in a read could not be stopped by Ctrl-C."""
-        stopped, stop = os.pipe()
-        ends: list[int] = [self._reader.fileno(), stopped]
-        nothing: list[int] = []
-        waiting = asyncio.ensure_future(asyncio.to_thread(select.select, ends, nothing, nothing))
-        try:
-            await asyncio.shield(waiting)
-        finally:
-            os.write(stop, b"\0")
-            await waiting
-            os.close(stopped)
-            os.close(stop)
-
-
-@contextmanager
-def _open_terminal() -> Iterator[Terminal | None]:
-    try:
-        # A terminal cannot be opened for both at once, because it cannot seek.
-        with open("/dev/tty", encoding="utf-8") as reader, open("/dev/tty", "w", encoding="utf-8") as writer:  # noqa: PTH123
-            yield Terminal(reader, writer)
-    except OSError:
-        yield None
-
-
-def _described(request: ApprovalRequest) -> str:
-    arguments = json.dumps(request.tool_args, indent=2, ensure_ascii=False, default=str)
-    kernel = {
-        Isolation.NONE.value: "a plain kernel",
-        Isolation.REMOTE.value: "a kernel on another machine",
-    }.get(request.isolation, f"a sandbox ({request.isolation})")
-    odd = look_alikes(server=request.server_name, tool=request.tool_name, arguments=request.tool_args)
-    lines = [
-        f"{_name(request)} wants to run with",
-        arguments,
-        f"The request came from {kernel}.",
-        *(f"Look closely: {one.text}" for one in odd),
-    ]
-    return visible("\n".join(lines))
-
-
-def _name(request: ApprovalRequest) -> str:
-    return f"{request.server_name}.{request.tool_name}"
-
-
 def _is_pipe(stream: TextIO) -> bool:
     try:
         return stat.S_ISFIFO(os.fstat(stream.fileno()).st_mode)
@@ -441,6 +323,9 @@ def _parser() -> argparse.ArgumentParser:
         choices=["terminal", "jupyterlab"],
         help="who decides calls: whoever is at this terminal, or the user of a running JupyterLab, where the code then"
         " runs (default: terminal, and with --server, jupyterlab)",
+    )
+    execute.add_argument(
+        "-q", "--quiet", action="store_true", help="do not name the calls that a rule or an earlier answer decided"
     )
     _add_server_options(execute)
     serve = commands.add_parser("mcp", help="run code for an MCP client, and ask for approval there or in JupyterLab")

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,6 +16,7 @@ from tests.sandbox.conftest import can_reach
 from tests.terminals import TerminalCommand
 
 SERVER = Path(__file__).parent / "headless" / "executor" / "mini_server.py"
+QUESTION = "[?]: "
 CALL = "from jupyter_agentbox import tools\nprint(tools.mini.add(a=1, b=2))"
 
 
@@ -49,9 +51,11 @@ def run(environment: dict[str, str], *args: str, code: str) -> subprocess.Comple
 def with_terminal(environment: dict[str, str], path: Path, answers: str) -> tuple[int, str]:
     """Run a file in a terminal of its own, answer each question; return the exit code and what the terminal showed."""
     with TerminalCommand(environment, command(str(path))) as running:
+        question = QUESTION
         for answer in answers.splitlines(keepends=True):
-            running.read_until("eason: ")
+            running.read_until(question)
             running.type(answer)
+            question = "Reason: " if answer == "r\n" else QUESTION
         return running.end()
 
 
@@ -133,12 +137,84 @@ def test_a_person_decides_in_the_terminal(
     script = tmp_path / "script.py"
     script.write_text(CALL)
     status, text = with_terminal(environment, script, answers)
-    assert "mini.add wants to run with" in text
+    assert "mini.add(a=1, b=2)" in text
     assert shown in text
     assert status == code
     with closing(sqlite3.connect(tmp_path / "data" / "agentbox" / "approvals.sqlite")) as database:
         [(progress,)] = database.execute("SELECT progress FROM agentbox_approvals")
     assert json.loads(progress)["decision"]["reviewer"]["via"] == "terminal"
+
+
+def records(tmp_path: Path) -> list[dict[str, Any]]:
+    """Return the decisions of the calls, with the grant that allowed each without asking."""
+    with closing(sqlite3.connect(tmp_path / "data" / "agentbox" / "approvals.sqlite")) as database:
+        rows = database.execute("SELECT progress FROM agentbox_approvals ORDER BY created_at").fetchall()
+    return [json.loads(progress)["decision"] for (progress,) in rows]
+
+
+def test_answer_for_all_of_a_tool_is_a_grant_that_also_settles_what_waits(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import asyncio\nfrom jupyter_agentbox import tools\n"
+        "print(await asyncio.gather(*(tools.mini.add.aio(a=n, b=0) for n in (1, 2))))\n"
+        "print(tools.mini.add(a=3, b=0))"
+    )
+    status, shown = with_terminal(environment, script, "a\n")
+
+    assert status == 0
+    assert shown.count(QUESTION) == 1
+    assert shown.count("allowed by your answer for this tool in this run: mini.add(a=") == 2
+    first, second, third = records(tmp_path)
+    assert first["answer"] == "allow_always"
+    assert second["grant"]["id"] == first["grant"]["id"]
+    assert third is None
+
+
+def test_edited_arguments_run_and_are_recorded_and_those_that_do_not_fit_are_asked_about_again(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(CALL)
+    plain = {name: value for name, value in environment.items() if name not in ("VISUAL", "EDITOR")}
+    with TerminalCommand(plain, command(str(script))) as running:
+        for typed in ("e", '{"a": "x", "b": 2}', "y", "e", '{"a": 40, "b": 2}', "y"):
+            running.read_until("changes nothing: " if typed.startswith("{") else QUESTION)
+            running.type(f"{typed}\n")
+        status, shown = running.end()
+
+    assert status == 0
+    assert "is not of type" in shown
+    assert "+a = 40" in shown
+    assert "42\r\n" in shown
+    [decision] = records(tmp_path)
+    assert decision["arguments"] == {"a": 40, "b": 2}
+
+
+def test_editor_has_the_terminal(environment: dict[str, str], tmp_path: Path) -> None:
+    editor = tmp_path / "editor.sh"
+    editor.write_text('#!/bin/sh\ntest -t 0 && test -t 1 && sed -i "s/2/41/" "$2"\n')
+    editor.chmod(0o700)
+    script = tmp_path / "script.py"
+    script.write_text(CALL)
+
+    status, shown = with_terminal({**environment, "VISUAL": f"{editor} --wait"}, script, "e\ny\n")
+
+    assert (status, "42\r\n" in shown) == (0, True), shown
+
+
+@pytest.mark.parametrize(("quiet", "lines"), [((), 1), (("--quiet",), 0)])
+@pytest.mark.parametrize(("effect", "verb"), [("allow", "allowed"), ("deny", "denied")])
+def test_what_a_rule_decided_is_one_line_on_standard_error(
+    environment: dict[str, str], tmp_path: Path, effect: str, verb: str, quiet: tuple[str, ...], lines: int
+) -> None:
+    rules = tmp_path / "rules.json"
+    rules.write_text(json.dumps({"rules": [{"server": "mini", "tool": "a*", "effect": effect}]}))
+    done = run(environment, "--rules", str(rules), *quiet, code=CALL)
+
+    line = f"jupyter agentbox: {verb} by rule mini.a* ({rules}, line 1): mini.add(a=1, b=2)\n"
+    assert done.stderr.count(line) == lines
 
 
 def test_an_answer_that_was_typed_before_the_question_is_forgotten(environment: dict[str, str], tmp_path: Path) -> None:
@@ -150,7 +226,7 @@ def test_an_answer_that_was_typed_before_the_question_is_forgotten(environment: 
         running.type("y\n")
         running.read_until("y\r\n")  # the terminal's echo: it is there
         (tmp_path / "pipe").write_text("")
-        running.read_until("Run mini.add? [y]es, [n]o, no with a [r]eason: ")
+        running.read_until("Run mini.add? [y]es, [n]o, ")
         running.type("n\n")
         status, _ = running.end()
 
@@ -165,11 +241,11 @@ def test_an_answer_without_a_line_leaves_none_of_the_question_to_write_over(
         f"try:\n    {CALL.splitlines()[0]}\n    tools.mini.add(a=1, b=2)\nexcept Exception: print('\\rnext')"
     )
     with TerminalCommand(environment, command(str(script))) as running:
-        running.read_until("]eason: ")
+        running.read_until(QUESTION)
         running.type("\x04")
         _, shown = running.end()
 
-    assert "]eason: \r\n\r\x1b[Knext" in shown.replace("^D\x08\x08", "")
+    assert "[?]: \r\n\r\x1b[Knext" in shown.replace("^D\x08\x08", "")
 
 
 def test_ctrl_c_at_a_question_ends_the_command_and_the_call_does_not_run(
@@ -178,7 +254,7 @@ def test_ctrl_c_at_a_question_ends_the_command_and_the_call_does_not_run(
     script = tmp_path / "script.py"
     script.write_text(CALL)
     with TerminalCommand(environment, command(str(script))) as running:
-        running.read_until("]eason: ")
+        running.read_until(QUESTION)
         running.type("\x03")
         status, shown = running.end()
 

@@ -162,7 +162,7 @@ LATE = {
     ("cli", "doctor"): "what it looks at, the other commands can do without",
     ("cli", "mcp_server.command"): "the MCP SDK takes a second, which the other commands should not pay",
     ("cli", "exec_in_jupyterlab"): "code in a kernel of its own needs no HTTP client",
-    ("cli", "termios"): "not on every platform",
+    ("headless.terminal", "termios"): "not on every platform",
     ("headless.mcp_sources", "codegen.packages"): "only where sources are written",
     ("headless.mcp_sources", "mcp_client.limits"): "the MCP SDK takes a second, which importing must not cost",
     ("headless.mcp_sources", "mcp_client.registry"): "the MCP SDK takes a second, which importing must not cost",

@@ -58,6 +58,20 @@ def listed(arguments: Mapping[str, JsonValue], limit: int) -> str:
     return ", ".join([*parts, end])
 
 
+def not_in_full(name: str, arguments: Mapping[str, JsonValue]) -> list[str]:
+    """Return the names of the arguments of which `signature` does not show every character.
+
+    Parameters
+    ----------
+    name, arguments
+        As for `signature`.
+    """
+    parts = {one: _argument(one, value) for one, value in arguments.items()}
+    if len(one_line(name)) + len("(), …") + len(", ".join(parts.values())) > _CALL:
+        return list(arguments)
+    return [one for one, part in parts.items() if part != f"{one}={arguments[one]!r}"]
+
+
 def replaced(asked: Mapping[str, JsonValue], edited: Mapping[str, JsonValue]) -> str:
     """Return on one line the arguments that the code asked for, where an edit has others; empty if it has all."""
     missing = object()

@@ -32,6 +32,12 @@ _BLANKS: Final = frozenset(map(chr, (0x00A0, 0x1680, *range(0x2000, 0x200B), 0x2
 #: Makes the picture before it a colored one.
 _EMOJI_SELECTOR: Final = "\ufe0f"
 
+#: In how many characters of a description the first sentence is looked for.
+_DESCRIPTION: Final = 2_000
+#: The end of a sentence: not that of an abbreviation such as “e.g.”, after which the sentence goes on in lower case.
+_SENTENCE_END: Final = re.compile(r"[.!?]['\")\]”’]*\s+(?![a-z])")
+_PARAGRAPH_END: Final = re.compile(r"\n[^\S\n]*\n")
+
 #: How many characters of a name are compared with others.
 _LONGEST_NAME: Final = 200
 
@@ -92,6 +98,14 @@ def one_line(text: str, limit: int = 200) -> str:
     line = " ".join(visible(text[: 4 * limit]).split())
     is_cut = len(line) > limit or (len(text) > 4 * limit and not text[4 * limit :].isspace())
     return line[: limit - 1] + "…" if is_cut else line
+
+
+def first_sentence(text: str, limit: int = 200) -> str:
+    """Return the first sentence of a description, visible, on one line and cut to `limit` characters."""
+    looked_at = text.strip()[:_DESCRIPTION].replace("\r\n", "\n")
+    paragraph = _PARAGRAPH_END.split(looked_at, maxsplit=1)[0]
+    end = _SENTENCE_END.search(paragraph)
+    return one_line(paragraph[: end.end()] if end else paragraph, limit)
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

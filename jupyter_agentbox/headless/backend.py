@@ -14,6 +14,7 @@ from jupyter_agentbox.core.askers import Asker
 from jupyter_agentbox.core.calls import JsonObject, Origin, TurnRef
 from jupyter_agentbox.core.isolation import Isolation
 from jupyter_agentbox.core.reviewers import Via
+from jupyter_agentbox.core.site_policy import Feature
 from jupyter_agentbox.core.tools import Progress
 from jupyter_agentbox.exceptions import AgentBoxError, StorageError
 from jupyter_agentbox.protocol.messages import COMM_PREFIX
@@ -96,7 +97,7 @@ class LocalBackend:
         self._services: LocalServices | None = None
         #: The last reported progress of each running call.
         self._reported: dict[str, Progress] = {}
-        self.requests = RequestQueue(self.decide)
+        self.requests = RequestQueue(self.decide, self.is_locked)
 
     @property
     def asker(self) -> Asker:
@@ -152,6 +153,10 @@ class LocalBackend:
         reviewer = self._settings.reviewer
         by = reviewer if is_anybody_there else replace(reviewer, via=Via.NOBODY)
         await self._services.decide(stored, answer, reason, arguments, by=by)
+
+    def is_locked(self, feature: Feature) -> bool:
+        """Whether the site has turned a feature off."""
+        return self._services is not None and self._services.box.policies.site.is_off(feature)
 
     async def register(
         self, name: str, configuration: JsonObject, decide: Callable[[ApprovalRequest], Awaitable[None]]

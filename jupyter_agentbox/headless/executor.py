@@ -367,22 +367,30 @@ class CodeExecutor:
             async for item in items:
                 yield item
 
-    async def run_approved(self, code: str) -> AsyncGenerator[Item | StoredRequest]:
+    async def run_approved(
+        self, code: str, timeout: float | None = None, chunks: bool = False
+    ) -> AsyncGenerator[Item | StoredRequest]:
         """Run approved code as `stream` does, and also yield each call's request whenever it changes.
+
+        Parameters
+        ----------
+        code, timeout, chunks
+            As for `stream`.
 
         Yields
         ------
-        ApprovalRequest, CodeExecutionResult
+        ApprovalRequest, CodeExecutionChunk, CodeExecutionResult
             As `stream` does.
         jupyter_agentbox.core.approvals.ApprovalRequest
             A call's request in its current state, including calls that a rule decided.
 
         Raises
         ------
-        CodeExecutionError, RuntimeError
+        CodeExecutionError, RuntimeError, TimeoutError
             As `stream` does.
         """
-        async with aclosing(self._run_cell(code, timeout=None, chunks=False, progress=False, calls=True)) as items:
+        run = self._run_cell(code, timeout=timeout, chunks=chunks, progress=False, calls=True)
+        async with aclosing(run) as items:
             async for item in items:
                 yield item
 

@@ -120,7 +120,13 @@ class LocalServices:
         self, request: StoredRequest, answer: Answer, reason: str, arguments: Mapping[str, Any] | None, by: Any
     ) -> None:
         """Decide a request; on return, the decision is stored."""
-        verdict = Verdict(answer=answer, digest=request.call.digest, reason=reason, arguments=arguments)
+        verdict = Verdict(
+            answer=answer,
+            digest=request.call.digest,
+            reason=reason,
+            tell=answer.allows and reason != "",
+            arguments=arguments,
+        )
         await self.box.decisions.decide(request.id, verdict, reviewer=by)
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from jupyter_agentbox.core.approvals import Answer, Status
 from jupyter_agentbox.core.approvals import ApprovalRequest as StoredRequest
+from jupyter_agentbox.core.site_policy import Feature
 from jupyter_agentbox.exceptions import InvalidTransitionError
 
 from .execution_queue import Execution
@@ -20,10 +21,13 @@ class RequestQueue:
     ----------
     decide : callable
         Answers a request.
+    is_locked : callable
+        Whether the site has turned a feature off.
     """
 
-    def __init__(self, decide: Decide) -> None:
+    def __init__(self, decide: Decide, is_locked: Callable[[Feature], bool]) -> None:
         self._decide = decide
+        self._is_locked = is_locked
         self._open: dict[str, ApprovalRequest] = {}
         self._cells: dict[str, Execution] = {}
 
@@ -43,7 +47,7 @@ class RequestQueue:
         """
         known = self._open.get(stored.id)
         if known is None and stored.status is Status.PENDING:
-            self._open[stored.id] = ApprovalRequest(stored, self._decide_if_wanted)
+            self._open[stored.id] = ApprovalRequest(stored, self._decide_if_wanted, self._is_locked)
             if current is not None and current.is_read:
                 self._hand(stored.id, current)
         elif known is not None and stored.status.is_final:

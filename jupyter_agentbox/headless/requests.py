@@ -9,6 +9,8 @@ from typing import Any, Protocol
 from jupyter_agentbox.analysis.findings import Finding
 from jupyter_agentbox.core.approvals import Answer, Status
 from jupyter_agentbox.core.approvals import ApprovalRequest as StoredRequest
+from jupyter_agentbox.core.grants import NEVER_GRANTED
+from jupyter_agentbox.core.site_policy import Feature
 from jupyter_agentbox.protocol.notebook import NOTEBOOK_SERVER
 
 
@@ -24,7 +26,7 @@ class Decide(Protocol):
         *,
         is_anybody_there: bool = True,
     ) -> Awaitable[None]:
-        """Give the decision, with its reason and the edited arguments.
+        """Give the decision, with its reason and the edited arguments. The code is told the reason, whatever it is.
 
         If nobody is available, record that nobody could be asked.
         """
@@ -39,6 +41,8 @@ class ApprovalRequest:
         The request in the approval store.
     decide : callable
         Decides it.
+    is_locked : callable
+        Whether the site has turned a feature off.
 
     Attributes
     ----------
@@ -52,19 +56,39 @@ class ApprovalRequest:
         The level of isolation of the kernel that made the call; ``"none"`` for a plain one.
     """
 
-    def __init__(self, stored: StoredRequest, decide: Decide) -> None:
+    def __init__(
+        self, stored: StoredRequest, decide: Decide, is_locked: Callable[[Feature], bool] = lambda _: False
+    ) -> None:
         self.server_name = stored.call.server
         self.tool_name = stored.call.tool
         self.tool_args: dict[str, Any] = dict(stored.call.arguments)
         self.isolation = stored.call.origin.isolation.value
         self._stored = stored
         self._decide = decide
+        self._is_locked = is_locked
         self._decision: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
 
     @property
     def id(self) -> str:
         """The request's id in the approval store."""
         return self._stored.id
+
+    @property
+    def stored(self) -> StoredRequest:
+        """The request in its current state in the approval store, with the tool, the evaluation and the decision."""
+        return self._stored
+
+    @property
+    def can_be_edited(self) -> bool:
+        """Whether the site lets people edit arguments."""
+        return not self._is_locked(Feature.EDIT)
+
+    @property
+    def can_be_granted(self) -> bool:
+        """Whether `accept` can be `lasting`: the site lets people grant, and no rule asks about this call."""
+        is_asked = self._stored.evaluation.rule is not None
+        is_never = (self.server_name, self.tool_name) in NEVER_GRANTED
+        return not (is_asked or is_never or self._is_locked(Feature.GRANTS))
 
     @property
     def description(self) -> str:
@@ -90,13 +114,20 @@ class ApprovalRequest:
     def __repr__(self) -> str:
         return f"<ApprovalRequest {self}>"
 
-    async def accept(self, arguments: Mapping[str, Any] | None = None) -> None:
+    async def accept(
+        self, arguments: Mapping[str, Any] | None = None, *, comment: str = "", lasting: bool = False
+    ) -> None:
         """Approve the call; on return, the decision is stored, and a moment later it is on disk.
 
         Parameters
         ----------
         arguments : mapping, optional
             Edited arguments to run with instead. They are checked against the tool's schema and the policy again.
+        comment : str, optional
+            A comment for the record and for the code.
+        lasting : bool
+            Whether the answer is a grant, which also allows the kernel's later calls of this tool until it ends. See
+            `can_be_granted`: a call that a rule asks about is asked about again.
 
         Raises
         ------
@@ -104,8 +135,11 @@ class ApprovalRequest:
             The request was decided, withdrawn or has expired.
         ToolArgumentsError, ToolCallRejectedError
             The edited arguments are invalid, or a rule denies them.
+        LockedError
+            The site has turned grants or edits off.
         """
-        await self._decide(self._stored, Answer.ALLOW_ONCE, "", arguments)
+        answer = Answer.ALLOW_ALWAYS if lasting else Answer.ALLOW_ONCE
+        await self._decide(self._stored, answer, comment, arguments)
         self._settle(True)
 
     async def reject(self, reason: str = "") -> None:

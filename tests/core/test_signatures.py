@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from jupyter_agentbox.core.signatures import replaced, signature
+from jupyter_agentbox.core.signatures import not_in_full, replaced, signature
 
 
 def test_call_is_written_as_code_would_write_it() -> None:
@@ -51,3 +51,12 @@ def test_secrets_are_hidden_wherever_they_are() -> None:
     assert signature("shop.login", arguments) == (
         "shop.login(api_key=•••, login={'password': •••, 'name': 'ada'}, token=None)"
     )
+
+
+def test_arguments_of_which_any_character_is_missing_are_named() -> None:
+    arguments = {"id": 5, "sql": "x" * 81, "two  blanks": 1, "blanks": "a  b", "token": "t", "at": {"x": [1, None]}}
+
+    assert not_in_full("shop.query", arguments) == ["sql", "two  blanks", "blanks", "token"]
+    assert not_in_full("shop.list", {}) == []
+    many = {f"a{n}": "x" * 50 for n in range(10)}
+    assert not_in_full("shop.query", many) == list(many)

@@ -5,7 +5,16 @@ from pathlib import Path
 
 import pytest
 
-from jupyter_agentbox.core.text import counted, did_you_mean, encodable, fenced, one_line, unseen, visible
+from jupyter_agentbox.core.text import (
+    counted,
+    did_you_mean,
+    encodable,
+    fenced,
+    first_sentence,
+    one_line,
+    unseen,
+    visible,
+)
 
 
 @pytest.mark.parametrize(
@@ -75,3 +84,18 @@ def test_a_name_that_is_nearly_right_is_told_what_is_meant() -> None:
     assert did_you_mean("shop", ["mail"]) == ""
     assert did_you_mean("s" * 1000, ["s" * 200]) == "", "what is long is not compared"
     assert did_you_mean("shpo\u202e", ["shop\u202e"]) == ". Did you mean `shop<U+202E>`?"
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("Add two numbers.", "Add two numbers."),
+        ("Delete an order. There is no undo.", "Delete an order."),
+        ("Search, e.g. for a name\n  that is long! And more", "Search, e.g. for a name that is long!"),
+        ("A title\r\n \r\nA text.", "A title"),
+        ("\x1b[2JRun\u202e it? [y]es", "<U+001B>[2JRun<U+202E> it?"),
+        ("", ""),
+    ],
+)
+def test_first_sentence_is_one_visible_line(text: str, sentence: str) -> None:
+    assert first_sentence(text) == sentence
