@@ -167,6 +167,7 @@ class AgentBoxApp(ServerTraits, McpTraits, AgentTraits, ExtensionApp):
             agents=self._agents.cell_turns,
             saves_arguments=self.save_arguments,
             askers_of=self._askers.of,
+            servers_file=str(Path(self.mcp_config_path).absolute()),
         )
         self._box.tools.follow(self._links.servers_changed)
         keep_credentials_out(server.kernel_manager, partial(self._kernel_environment, settings))

@@ -31,7 +31,7 @@ class BackendSettings:
     connect_timeout : float
         How long an MCP server may take to start, in seconds.
     mcp_config_path : Path or None
-        The file that names the MCP servers; ``None`` for those that `generate_mcp_sources` was given and those in
+        The file that names the MCP servers; ``None`` for those that `generate_mcp_sources` was given, those in
         Jupyter's configuration directory.
     database_url : str or None
         SQLAlchemy URL of the approval store; ``None`` for JupyterLab's.
@@ -59,11 +59,16 @@ class BackendSettings:
         """Whether a sandboxed kernel can write to a directory, given without links."""
         return any(place in (directory, *directory.parents) for place in self.kernel_directories)
 
+    @property
+    def servers_file(self) -> Path:
+        """The file in which a person lists MCP servers."""
+        return self.mcp_config_path or paths.config_dir() / "mcp.json"
+
     def config_paths(self) -> tuple[Path, ...]:
         """Return the files that may name MCP servers."""
         if self.mcp_config_path is not None:
             return (self.mcp_config_path,)
-        return (paths.registered_servers_path(), paths.config_dir() / "mcp.json")
+        return (paths.registered_servers_path(), self.servers_file)
 
 
 def allowing_tools(policy: Policy) -> Policy:

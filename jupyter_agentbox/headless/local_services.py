@@ -105,6 +105,7 @@ class LocalServices:
             welcome=Welcome,
             status_delay=_STATUS_DELAY,
             askers_of=lambda _: (asker,),
+            servers_file=str(settings.servers_file.absolute()),
         )
         box.tools.follow(kernels.servers_changed)
         return cls(box=box, kernels=kernels)

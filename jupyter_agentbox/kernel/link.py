@@ -120,6 +120,8 @@ class Link:
         self.welcome: Welcome | None = None
         #: Problems in the MCP servers' configuration, as last listed.
         self.problems: list[str] = []
+        #: The path of the file that lists the MCP servers, as the server last told it; empty if it did not.
+        self.servers_file = ""
         self.transport = transport
         self.cells = cells
         self._clock = clock
@@ -214,6 +216,8 @@ class Link:
         """Return the configured MCP servers as JSON; give up after `within` seconds."""
         reply = self.ask(ListServers(id=uuid4().hex), within=within)
         self.problems = [_problem(found) for found in _list(reply, "problems") if isinstance(found, dict)]
+        file = reply.content.get("file")  # not sent by older servers
+        self.servers_file = file if isinstance(file, str) else ""
         return _list(reply, "servers")
 
     def list_pending(self, *, within: float | None = None) -> list[Any]:

@@ -14,6 +14,7 @@ from jupyter_agentbox.exceptions import AgentBoxError, NoServerError
 from jupyter_agentbox.trusted_imports import TrustedImports
 
 from . import runtime
+from .configuration_hints import how_to_begin
 
 #: Timeout of a request to the server, in seconds.
 _WITHIN: Final = 3.0
@@ -82,7 +83,7 @@ def _show_servers(_arguments: Sequence[str]) -> str:
     ]
     problems = [f"Not read: {problem}" for problem in runtime.link().problems]
     if not rows and not problems:
-        return "No MCP server is configured: add one to `mcp.json` in Jupyter's configuration directory."
+        return f"No MCP server is configured. {how_to_begin(runtime.link().servers_file)}"
     return "\n".join(filter(None, [_table(rows), *problems]))
 
 

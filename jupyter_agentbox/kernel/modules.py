@@ -25,6 +25,7 @@ from jupyter_agentbox.exceptions import AgentBoxError, NoServerError, UnknownSer
 from jupyter_agentbox.trusted_imports import TrustedImports
 
 from . import runtime
+from .configuration_hints import file_in_words, how_to_begin
 from .tables import html_table
 
 if TYPE_CHECKING:
@@ -127,12 +128,14 @@ class Servers:
                 return self._identifiers[name]
             if name in servers:
                 return name
+        file = runtime.link().servers_file
         problems = "".join(f" Not read: {problem}." for problem in runtime.link().problems)
         listed = ", ".join(f"`{identifier}`" for identifier in sorted(servers))
+        beginning = "" if listed or problems else f" {how_to_begin(file)}"
         listed = listed or ("none could be read" if problems else "none is configured")
         raise UnknownServerError(
             f"there is no MCP server `{one_line(name)}`.{_meant(name, servers)} Servers: {listed}. They are"
-            f" configured in `mcp.json` in Jupyter's configuration directory; `%agentbox servers` shows them.{problems}"
+            f" configured in {file_in_words(file)}; `%agentbox servers` shows them.{problems}{beginning}"
         )
 
     def name(self, identifier: str) -> str:

@@ -80,7 +80,7 @@ async def ask(
     errors = list(refusals)
 
     async def decide(
-        _: StoredRequest,
+        stored: StoredRequest,  # there is but one
         answer: Answer,
         reason: str,
         arguments: Mapping[str, Any] | None,

@@ -61,6 +61,7 @@ class ServerEnd:
         self.script: Script = approved
         self.pending: list[JsonValue] = []
         self.problems: list[JsonValue] = []
+        self.file: JsonValue = "/home/ada/.jupyter/mcp.json"
         self.error = ""
         self.here = True
         self.received: list[FromKernel] = []
@@ -83,7 +84,7 @@ class ServerEnd:
                     {"name": name, "state": "running", "error": self.error, "tool_count": len(tools)}
                     for name, tools in self.servers.items()
                 ]
-                return [Reply(id=message.id, content={"servers": listed, "problems": self.problems})]
+                return [Reply(id=message.id, content={"servers": listed, "problems": self.problems, "file": self.file})]
             case ListPending():
                 return [Reply(id=message.id, content={"approvals": self.pending})]
             case GetModule():

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -7,9 +8,11 @@ import pytest
 from IPython.core.error import UsageError
 
 from jupyter_agentbox import __version__
+from jupyter_agentbox.core.calls import JsonValue
 from jupyter_agentbox.kernel import runtime
 from jupyter_agentbox.kernel.link import Link
 from jupyter_agentbox.kernel.magics import agentbox, complete
+from jupyter_agentbox.mcp_client.configuration import parse_configuration
 
 from .conftest import HASTY
 from .fakes import ServerEnd
@@ -56,6 +59,33 @@ def test_servers_are_a_table(tools: Any, server: ServerEnd, capsys: Output) -> N
     shown = capsys.readouterr().out.splitlines()
     assert shown[0] == "tools.my_shop  my-shop  running  2 tools"
     assert shown[1].startswith("No MCP server is configured")
+
+
+def test_where_no_server_is_configured_the_file_is_named_with_an_example_to_paste(
+    tools: Any, server: ServerEnd, capsys: Output
+) -> None:
+    server.servers.clear()
+    agentbox("servers")
+    shown = capsys.readouterr().out
+    with pytest.raises(AttributeError) as raised:
+        tools.shop  # noqa: B018
+
+    for text in (shown, str(raised.value)):
+        assert "`/home/ada/.jupyter/mcp.json`" in text
+        example = text[text.index("\n\n{") :]
+        read = parse_configuration(Path("/mcp.json"), example, {})
+        assert (list(read.servers), read.problems) == (["shop"], ())
+
+
+@pytest.mark.parametrize("file", [None, 7, ""])
+def test_where_the_file_is_unknown_it_is_named_in_general(
+    tools: Any, server: ServerEnd, capsys: Output, file: JsonValue
+) -> None:
+    server.servers.clear()
+    server.file = file
+    agentbox("servers")
+
+    assert "in `mcp.json` in Jupyter's configuration directory, for example:" in capsys.readouterr().out
 
 
 def test_the_table_has_the_last_line_of_a_long_error(tools: Any, server: ServerEnd, capsys: Output) -> None:

@@ -166,6 +166,8 @@ class KernelConnectionManager:
         Whether a call's saved line in a notebook may contain its arguments.
     askers_of : callable, optional
         Returns who has run code in a kernel, given its id.
+    servers_file : str
+        The path of the file that lists the user's MCP servers, for messages; empty if unknown.
     tell_again : float
         Seconds after which a kernel with a lossy connection is reminded of unfinished calls.
     """
@@ -187,8 +189,10 @@ class KernelConnectionManager:
         agents: Callable[[], AgentCells] | None = None,
         saves_arguments: bool = True,
         askers_of: Callable[[str], tuple[Asker, ...]] = lambda _: (),
+        servers_file: str = "",
         tell_again: float = _TELL_AGAIN,
     ) -> None:
+        self._servers_file = servers_file
         self._tell_again = tell_again
         self._askers_of = askers_of
         self._saves_arguments = saves_arguments
@@ -453,7 +457,7 @@ class KernelConnectionManager:
         problems: list[JsonValue] = [
             problem.to_json() for problem in (*self._catalog.problems(), *self._policies.problems())
         ]
-        return {"servers": servers, "problems": problems}
+        return {"servers": servers, "problems": problems, "file": self._servers_file}
 
     def _pending(self, kernel_id: str) -> JsonObject:
         return {

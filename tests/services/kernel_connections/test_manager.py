@@ -55,6 +55,7 @@ class Kernel:
             notebooks=FakeNotebookFinder({"k1": "a.ipynb"}),
             generate=lambda server, tools: {"source": f"# {server}", "tools": [tool.name for tool in tools]},
             welcome=lambda: Welcome(server_version="0", url="http://x/"),
+            servers_file="/home/ada/.jupyter/mcp.json",
             **options,
         )
         self.links.kernel_started("k1", self.channel)
@@ -263,6 +264,7 @@ async def test_servers_modules_and_pending_requests_are_told(kernel: Kernel) -> 
     assert servers["content"] == {
         "servers": [{"name": "shop", "state": "running", "error": "", "tool_count": 1}],
         "problems": [],
+        "file": "/home/ada/.jupyter/mcp.json",
     }
     assert (await kernel.answer("reply", "2"))["content"] == {"source": "# shop", "tools": ["delete_order"]}
     kernel.say(GetModule(id="3", server="nope"))

@@ -7,6 +7,7 @@ import { useTrans } from '../../ui/context';
 import type { IServerList } from '../../api/protocol';
 import type { IServersModel } from '../../internalTokens';
 import { useSignal } from '../../ui/hooks/useSignal';
+import { visible } from '../../ui/text/visibleText';
 import { FileProblem } from '../../ui/components/FileProblem';
 import { Configuration } from './Configuration';
 import { Server } from './Server';
@@ -33,7 +34,7 @@ export function ServerList(props: IServerListProps): JSX.Element {
       {list?.problems.map((problem, index) => (
         <FileProblem key={index} problem={problem} />
       ))}
-      {list && isEmpty(list) ? <Empty /> : null}
+      {list && isEmpty(list) ? <Empty file={list.file?.path ?? ''} /> : null}
       <ul role="list">
         {list?.servers.map(server => (
           <li key={server.name} className="jp-AgentBox-server">
@@ -50,13 +51,27 @@ function isEmpty(list: IServerList): boolean {
   return list.servers.length === 0 && list.problems.length === 0;
 }
 
-function Empty(): JSX.Element {
+/** A whole file, to paste; the kernel shows the same one. */
+const EXAMPLE = `{"mcpServers": {
+  "shop": {"command": "python", "args": ["-m", "jupyter_agentbox.demo.shop"]}
+}}`;
+
+/** Says where to write what. */
+function Empty({ file }: { file: string }): JSX.Element {
   const trans = useTrans();
   return (
-    <p className="jp-AgentBox-empty">
-      {trans.__(
-        'No MCP servers are configured. Add them to “mcp.json” in Jupyter’s configuration directory.'
-      )}
-    </p>
+    <div className="jp-AgentBox-empty">
+      <p>
+        {file
+          ? trans.__(
+              'No MCP servers are configured. List them in %1, for example:',
+              visible(file)
+            )
+          : trans.__(
+              'No MCP servers are configured. List them in “mcp.json” in Jupyter’s configuration directory, for example:'
+            )}
+      </p>
+      <pre>{EXAMPLE}</pre>
+    </div>
   );
 }

@@ -136,6 +136,28 @@ test('the second click of a double click on “Stop” does not start the server
   expect(model.run).toHaveBeenLastCalledWith('db', 'start');
 });
 
+test('without servers, the file is named with an example to paste', () => {
+  const model = {
+    changed: new Signal<object, void>({}),
+    list: {
+      servers: [],
+      problems: [],
+      file: { path: '/home/ada/.jupyter/mcp.json', document: null }
+    }
+  } as unknown as IServersModel;
+  const { container } = render(<ServerList servers={model} />);
+  screen.getByText(
+    'No MCP servers are configured. List them in /home/ada/.jupyter/mcp.json, for example:'
+  );
+  const example = container.querySelector('pre')?.textContent ?? '';
+  expect(example.split('\n')).toHaveLength(3);
+  expect(JSON.parse(example)).toEqual({
+    mcpServers: {
+      shop: { command: 'python', args: ['-m', 'jupyter_agentbox.demo.shop'] }
+    }
+  });
+});
+
 test('a button that something covers stops no server', async () => {
   const model = show({});
   waitForButtons();
