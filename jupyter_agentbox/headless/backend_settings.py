@@ -32,7 +32,7 @@ class BackendSettings:
         How long an MCP server may take to start, in seconds.
     mcp_config_path : Path or None
         The file that names the MCP servers; ``None`` for those that `generate_mcp_sources` was given, those in
-        Jupyter's configuration directory.
+        Jupyter's configuration directory, and those that a person let programs add in JupyterLab.
     database_url : str or None
         SQLAlchemy URL of the approval store; ``None`` for JupyterLab's.
     reviewer : Reviewer
@@ -68,7 +68,7 @@ class BackendSettings:
         """Return the files that may name MCP servers."""
         if self.mcp_config_path is not None:
             return (self.mcp_config_path,)
-        return (paths.registered_servers_path(), self.servers_file)
+        return (paths.registered_servers_path(), self.servers_file, paths.added_servers_path())
 
 
 def allowing_tools(policy: Policy) -> Policy:

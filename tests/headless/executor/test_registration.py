@@ -12,6 +12,7 @@ import pytest
 from jupyter_agentbox import ApprovalExpiredError, ApprovalRequest, CodeExecutor, ToolCallRejectedError
 from jupyter_agentbox.core.policy import Effect, Policy, Rule
 from jupyter_agentbox.exceptions import ApprovalCancelledError, InvalidTransitionError, ServerConfigurationError
+from jupyter_agentbox.paths import added_servers_path, keep_server
 
 from .conftest import MINI
 
@@ -112,3 +113,18 @@ async def test_where_a_file_was_named_no_program_adds_servers(make_executor: Mak
     async with make_executor(mcp_config_path=places / "config" / "mcp.json") as executor:
         with pytest.raises(ServerConfigurationError):
             await executor.register_mcp_server("two", MINI, decide=nobody)
+
+
+async def test_server_that_was_allowed_in_jupyterlab_is_known_and_mcp_json_comes_first(
+    make_executor: Make, places: Path
+) -> None:
+    keep_server(added_servers_path(), "two", MINI)
+    keep_server(added_servers_path(), "mini", {"command": "no-such-program"})
+
+    async with make_executor(approve_tool_calls=False) as executor:
+        assert (await executor.execute(ADD)).text == "2"
+        assert (await executor.execute(ADD.replace("two", "mini"))).text == "2"
+        with pytest.raises(ServerConfigurationError):
+            await executor.register_mcp_server("two", MINI, decide=nobody)
+    async with make_executor(mcp_config_path=places / "config" / "mcp.json") as executor:
+        assert [status.name for status in (await executor.servers()).servers()] == ["mini"]
