@@ -20,12 +20,13 @@ from jupyter_agentbox.core.reviewers import Via
 from jupyter_agentbox.core.terminal import KNOWN_STATE, TerminalFilter
 from jupyter_agentbox.core.text import visible
 from jupyter_agentbox.exceptions import SandboxRefusedError
+from jupyter_agentbox.headless.executed_notebook import ExecutedNotebook
 from jupyter_agentbox.headless.executor import CodeExecutor
 from jupyter_agentbox.headless.requests import ApprovalRequest
-from jupyter_agentbox.headless.results import CodeExecutionChunk, CodeExecutionError
+from jupyter_agentbox.headless.results import CodeExecutionChunk, CodeExecutionError, OutputMessage
 from jupyter_agentbox.headless.rules import read_rules
 from jupyter_agentbox.headless.sandbox_config import SandboxConfig, with_read_only
-from jupyter_agentbox.headless.terminal import open_terminal
+from jupyter_agentbox.headless.terminal import Terminal, open_terminal
 from jupyter_agentbox.headless.terminal_reviewer import TerminalReviewer
 from jupyter_agentbox.headless.terminal_texts import decided_unasked
 from jupyter_agentbox.mcp_server.settings import BUSY_TIMEOUT, Approver, CodeServerSettings
@@ -73,11 +74,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         policy = read_rules(options.rules) if options.rules is not None else None
         if options.command == "mcp":
             return _serve_mcp(options, policy)
-        cells = _read_cells(options.file)
-        executor = None if _asks_jupyterlab(options) else _make_executor(options, policy)
+        return _execute_file(options, policy)
     except (OSError, ValueError) as error:
         return _fail(error)
-    return _execute_in_jupyterlab(options, cells) if executor is None else _execute(executor, cells, options)
 
 
 def entry() -> None:
@@ -131,13 +130,46 @@ def _sandbox_config(options: argparse.Namespace) -> SandboxConfig | None:
     return with_read_only(options.sandbox_config, work_dir=options.working_dir, read_only=options.rules)
 
 
-def _execute(executor: CodeExecutor, cells: Iterable[str], options: argparse.Namespace) -> int:
+def _execute_file(options: argparse.Namespace, policy: Policy | None) -> int:
+    """Run a script or a notebook, and return the exit code.
+
+    Raises
+    ------
+    OSError, ValueError
+        The command line or the file is wrong, and nothing ran.
+    """
+    notebook = _read_notebook(options.file) if options.file.endswith(".ipynb") else None
+    cells = [_read_script(options.file)] if notebook is None else notebook.sources
+    output = _output_path(options)
+    if _asks_jupyterlab(options):
+        return _execute_in_jupyterlab(options, cells)
+    code = _execute(_make_executor(options, policy), cells, options, notebook)
+    if notebook is None or output is None or code == USAGE:
+        return code
+    return _write(notebook, output, like=Path(options.file), code=code)
+
+
+def _execute(
+    executor: CodeExecutor, cells: Iterable[str], options: argparse.Namespace, notebook: ExecutedNotebook | None
+) -> int:
     try:
-        return asyncio.run(_run(executor, cells, options))
+        return asyncio.run(_run(executor, cells, options, notebook))
     except SandboxRefusedError as error:
         return _fail(error)
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as interrupt:
+        if notebook is not None:
+            notebook.fail(interrupt)
         return INTERRUPTED
+
+
+def _write(notebook: ExecutedNotebook, path: Path, *, like: Path, code: int) -> int:
+    """Write the executed notebook, and return the exit code."""
+    try:
+        notebook.write(path, like=like)
+    except OSError as error:
+        sys.stderr.write(f"jupyter agentbox: the executed notebook was not written: {visible(str(error))}\n")
+        return code or FAILED
+    return code
 
 
 def _asks_jupyterlab(options: argparse.Namespace) -> bool:
@@ -206,40 +238,77 @@ def _fail(error: Exception) -> int:
     return USAGE
 
 
-async def _run(executor: CodeExecutor, cells: Iterable[str], options: argparse.Namespace) -> int:
+async def _run(
+    executor: CodeExecutor, cells: Iterable[str], options: argparse.Namespace, notebook: ExecutedNotebook | None
+) -> int:
     with open_terminal() as terminal:
-        reviewer = TerminalReviewer(terminal)
-        output = Output(sys.stdout, has_terminal=terminal is not None)
-        errors = Output(sys.stderr, has_terminal=terminal is not None)
-        told: set[str] = set()
-
-        def tell_of(stored: StoredRequest) -> None:
-            line = "" if options.quiet or stored.id in reviewer.asked | told else decided_unasked(stored)
-            if line:
-                told.add(stored.id)
-                output.end_line()
-                errors.write(f"jupyter agentbox: {line}\n")
-
+        reader = _Reader(terminal, notebook, is_quiet=options.quiet)
         try:
             async with executor:
-                for cell in cells:
-                    async for item in executor.run_approved(cell, timeout=options.timeout, chunks=True):
-                        if isinstance(item, ApprovalRequest):
-                            output.end_line()
-                            await reviewer.decide(item)
-                        elif isinstance(item, StoredRequest):
-                            tell_of(item)
-                        elif isinstance(item, CodeExecutionChunk):
-                            output.write(item.text)
+                for index, cell in enumerate(cells):
+                    if notebook is not None:
+                        notebook.begin_cell(index)
+                    async for item in executor.run_approved(
+                        cell, timeout=options.timeout, chunks=True, outputs=notebook is not None
+                    ):
+                        await reader.read(item)
         except (CodeExecutionError, TimeoutError) as error:
-            output.end_line()
-            errors.write(f"\n{error}\n")
+            reader.fail(error)
             if isinstance(error, TimeoutError):
                 return TIMED_OUT
-            return REFUSED if reviewer.refused else FAILED
+            return REFUSED if reader.has_refused else FAILED
         finally:
-            output.end()
-    return REFUSED if reviewer.refused else OK
+            reader.end()
+    return REFUSED if reader.has_refused else OK
+
+
+class _Reader:
+    """Shows what comes from code that runs: its output, its requests, and the calls that nobody was asked about."""
+
+    def __init__(self, terminal: Terminal | None, notebook: ExecutedNotebook | None, *, is_quiet: bool) -> None:
+        self._reviewer = TerminalReviewer(terminal)
+        self._output = Output(sys.stdout, has_terminal=terminal is not None)
+        self._errors = Output(sys.stderr, has_terminal=terminal is not None)
+        self._notebook = notebook
+        self._is_quiet = is_quiet
+        self._told: set[str] = set()
+
+    @property
+    def has_refused(self) -> bool:
+        """Whether a request was rejected, or nobody could be asked."""
+        return self._reviewer.refused
+
+    async def read(self, item: object) -> None:
+        """Show an item, and ask if it is a request."""
+        match item:
+            case ApprovalRequest():
+                self._output.end_line()
+                await self._reviewer.decide(item)
+            case StoredRequest():
+                self._tell_of(item)
+            case CodeExecutionChunk():
+                self._output.write(item.text)
+            case OutputMessage() if self._notebook is not None:
+                self._notebook.add(item)
+
+    def fail(self, error: Exception) -> None:
+        """Show the error that ended the code."""
+        if self._notebook is not None:
+            self._notebook.fail(error)
+        self._output.end_line()
+        self._errors.write(f"\n{error}\n")
+
+    def end(self) -> None:
+        """Restore the terminal's own colors."""
+        self._output.end()
+
+    def _tell_of(self, stored: StoredRequest) -> None:
+        if self._is_quiet or stored.id in self._reviewer.asked | self._told:
+            return
+        if line := decided_unasked(stored):
+            self._told.add(stored.id)
+            self._output.end_line()
+            self._errors.write(f"jupyter agentbox: {line}\n")
 
 
 class Output:
@@ -292,24 +361,48 @@ def _is_pipe(stream: TextIO) -> bool:
         return False
 
 
-def _read_cells(file: str) -> list[str]:
-    """Return the code cells of a notebook, or a script as one cell.
+def _read_script(file: str) -> str:
+    return sys.stdin.read() if file == "-" else Path(file).read_text("utf-8")
+
+
+def _read_notebook(file: str) -> ExecutedNotebook:
+    """Return a notebook, whose code cells are to run.
 
     Raises
     ------
     OSError, ValueError
     """
-    if file == "-":
-        return [sys.stdin.read()]
-    text = Path(file).read_text("utf-8")
-    if not file.endswith(".ipynb"):
-        return [text]
-    notebook = json.loads(text)
-    cells = notebook.get("cells") if isinstance(notebook, dict) else None
-    if not isinstance(cells, list):
+    notebook = json.loads(Path(file).read_text("utf-8"))
+    if not isinstance(notebook, dict) or not isinstance(notebook.get("cells"), list):
         raise ValueError(f"`{file}` is not a notebook")
-    sources = [cell.get("source", "") for cell in cells if isinstance(cell, dict) and cell.get("cell_type") == "code"]
-    return [source if isinstance(source, str) else "".join(source) for source in sources]
+    return ExecutedNotebook(notebook)
+
+
+def _output_path(options: argparse.Namespace) -> Path | None:
+    """Return where the executed notebook is written; ``None`` if it is not.
+
+    Raises
+    ------
+    ValueError
+        It cannot be written there.
+    """
+    if options.output is None and not options.inplace:
+        return None
+    option = "--inplace" if options.inplace else "--output"
+    if not options.file.endswith(".ipynb"):
+        raise ValueError(f"`{option}` is for notebooks, and `{options.file}` is none")
+    if options.ask == "jupyterlab" or options.server is not None:
+        raise ValueError(
+            f"`{option}` cannot be used with `--ask jupyterlab`: outputs of kernels there are not collected"
+        )
+    source = Path(options.file)
+    path: Path = source if options.inplace else options.output
+    if not options.inplace and path.exists() and path.samefile(source):
+        raise ValueError(f"`{path}` is the notebook that runs: to write into it, use `--inplace`")
+    if path.is_dir() or not path.parent.is_dir():
+        raise ValueError(f"`{path}` is not a file in a directory that exists")
+    # Before code can put a link there: that of a person is followed, that of the code is replaced.
+    return path.resolve()
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -323,6 +416,15 @@ def _parser() -> argparse.ArgumentParser:
         choices=["terminal", "jupyterlab"],
         help="who decides calls: whoever is at this terminal, or the user of a running JupyterLab, where the code then"
         " runs (default: terminal, and with --server, jupyterlab)",
+    )
+    written = execute.add_mutually_exclusive_group()
+    written.add_argument(
+        "--output", type=Path, metavar="FILE", help="write the executed notebook there, also if a cell fails"
+    )
+    written.add_argument(
+        "--inplace",
+        action="store_true",
+        help="write the executed notebook over the one that runs, also if a cell fails",
     )
     execute.add_argument(
         "-q", "--quiet", action="store_true", help="do not name the calls that a rule or an earlier answer decided"

@@ -3,12 +3,14 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
+import stat
 import subprocess
 import sys
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import nbformat
 import pytest
 
 from jupyter_agentbox.core.sandbox_settings import SANDBOX_LEVELS
@@ -330,6 +332,96 @@ def test_what_was_in_the_file_is_what_runs(environment: dict[str, str], tmp_path
 
     assert (found.returncode, found.stdout.split()) == (0, ["one", "two"]), found.stderr
     assert json.loads(notebook.read_text()) == {"cells": []}
+
+
+REPLACED = """
+from IPython.display import HTML, clear_output
+print("gone")
+clear_output(wait=True)
+handle = display(HTML("<b>0</b>"), display_id=True)
+handle.update(HTML("<b>1</b>"))
+"""
+
+
+def run_notebook(
+    environment: dict[str, str], tmp_path: Path, cells: list[str], *options: str
+) -> subprocess.CompletedProcess[str]:
+    """Run a notebook whose cells have an old output each."""
+    stale = {"output_type": "stream", "name": "stdout", "text": "stale"}
+    code = {"cell_type": "code", "metadata": {}, "execution_count": 9, "outputs": [stale]}
+    title = {"cell_type": "markdown", "metadata": {}, "source": "# Title"}
+    shown = [title, *({**code, "source": one} for one in cells)]
+    notebook = {"nbformat": 4, "nbformat_minor": 4, "metadata": {}, "cells": shown}
+    (tmp_path / "a.ipynb").write_text(json.dumps(notebook))
+    (tmp_path / "a.ipynb").chmod(0o640)
+    return subprocess.run(
+        command(str(tmp_path / "a.ipynb"), *options),
+        capture_output=True,
+        text=True,
+        env=environment,
+        timeout=60,
+        check=False,
+        start_new_session=True,
+    )
+
+
+def test_executed_notebook_has_outputs_and_the_error_at_which_it_ended(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
+    cells = [
+        "import sys\nprint('one')\nprint('two')\nprint('no', file=sys.stderr)\n6 * 7",
+        REPLACED,
+        "print('before')\n1 / 0",
+        "print('never')",
+    ]
+    source = tmp_path / "a.ipynb"
+    done = run_notebook(environment, tmp_path, cells, "--output", str(tmp_path / "b.ipynb"))
+
+    assert done.returncode == 1
+    assert "stale" in source.read_text()
+    assert stat.S_IMODE((tmp_path / "b.ipynb").stat().st_mode) == 0o640
+    written = nbformat.read(tmp_path / "b.ipynb", as_version=nbformat.NO_CONVERT)
+    nbformat.validate(written)
+    title, one, two, three, four = written.cells
+    assert title.source == "# Title"
+    assert [output["output_type"] for output in one.outputs] == ["stream", "stream", "execute_result"]
+    assert one.outputs[0]["text"] == "one\ntwo\n"
+    assert (one.outputs[2]["data"]["text/plain"], one.outputs[2]["execution_count"]) == ("42", 1)
+    assert [output["data"]["text/html"] for output in two.outputs] == ["<b>1</b>"]
+    assert [output["output_type"] for output in three.outputs] == ["stream", "error"]
+    assert three.outputs[1]["ename"] == "ZeroDivisionError"
+    assert (four.outputs, four.execution_count) == ([], None)
+
+
+def test_executed_notebook_has_what_ended_a_cell_that_raised_nothing(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
+    done = run_notebook(
+        environment, tmp_path, ["print('x', flush=True)\nwhile True: pass"], "--inplace", "--timeout", "1"
+    )
+
+    assert done.returncode == 124
+    [cell] = [cell for cell in nbformat.read(tmp_path / "a.ipynb", as_version=4).cells if cell.cell_type == "code"]
+    assert cell.outputs[0]["text"] == "x\n"
+    assert cell.outputs[-1]["output_type"] == "error"
+
+
+def test_executed_notebook_replaces_its_source_only_on_request(environment: dict[str, str], tmp_path: Path) -> None:
+    (tmp_path / "link.ipynb").symlink_to("a.ipynb")
+    for options in (
+        ["--output", str(tmp_path / "a.ipynb")],
+        ["--output", str(tmp_path / "link.ipynb")],
+        ["--output", str(tmp_path / "none" / "b.ipynb")],
+        ["--output", str(tmp_path / "b.ipynb"), "--inplace"],
+        ["--output", str(tmp_path / "b.ipynb"), "--ask", "jupyterlab"],
+    ):
+        done = run_notebook(environment, tmp_path, ["print('ran')"], *options)
+        assert (done.returncode, done.stdout) == (2, ""), options
+        assert "stale" in (tmp_path / "a.ipynb").read_text()
+
+    assert run_notebook(environment, tmp_path, ["print('ran')"], "--inplace").returncode == 0
+    assert '"ran\\n"' in (tmp_path / "a.ipynb").read_text()
+    assert run(environment, "--output", str(tmp_path / "b.ipynb"), code="print('ran')").returncode == 2
 
 
 def test_code_runs_in_a_sandbox_or_not_at_all(environment: dict[str, str], tmp_path: Path) -> None:

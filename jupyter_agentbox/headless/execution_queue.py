@@ -17,7 +17,7 @@ from jupyter_agentbox.core.calls import JsonObject
 
 from .ports import Kernel
 from .reports import Report
-from .results import ExecutionError, ExecutionResult, Outputs, error_text
+from .results import OUTPUTS, ExecutionError, ExecutionResult, OutputMessage, Outputs, error_text
 from .signing import Message
 
 #: Seconds after which an interrupt that had no effect is sent again, and again.
@@ -62,6 +62,7 @@ class Execution:
         self.failure: str | None = None
         self.wants_reports = False
         self.wants_calls = False
+        self.wants_outputs = False
         self._is_idle = False
         self._items: deque[object] = deque()
         self._news = asyncio.Event()
@@ -121,6 +122,8 @@ class Execution:
 
     def receive(self, message: Message) -> None:
         """Handle a message that belongs to this request."""
+        if self.wants_outputs and message.kind in OUTPUTS:
+            self.put(OutputMessage(message.kind, message.content))
         if message.channel == "shell":
             if message.kind == "execute_reply":
                 self.reply = message.content

@@ -37,7 +37,7 @@ from .mcp_sources import absolute_paths
 from .questions import AnswerQuestion, OpenQuestions
 from .reports import Report
 from .requests import ApprovalRequest
-from .results import CodeExecutionError, CodeExecutionResult
+from .results import CodeExecutionError, CodeExecutionResult, OutputMessage
 from .running_kernel import Item, RunningKernel
 from .sandbox_config import SandboxConfig, read_sandbox_config, writable_directories
 
@@ -368,14 +368,16 @@ class CodeExecutor:
                 yield item
 
     async def run_approved(
-        self, code: str, timeout: float | None = None, chunks: bool = False
-    ) -> AsyncGenerator[Item | StoredRequest]:
+        self, code: str, timeout: float | None = None, chunks: bool = False, outputs: bool = False
+    ) -> AsyncGenerator[Item | StoredRequest | OutputMessage]:
         """Run approved code as `stream` does, and also yield each call's request whenever it changes.
 
         Parameters
         ----------
         code, timeout, chunks
             As for `stream`.
+        outputs : bool
+            Whether to yield outputs as the kernel sends them, too.
 
         Yields
         ------
@@ -383,13 +385,15 @@ class CodeExecutor:
             As `stream` does.
         jupyter_agentbox.core.approvals.ApprovalRequest
             A call's request in its current state, including calls that a rule decided.
+        OutputMessage
+            An output, if `outputs` is true.
 
         Raises
         ------
         CodeExecutionError, RuntimeError, TimeoutError
             As `stream` does.
         """
-        run = self._run_cell(code, timeout=timeout, chunks=chunks, progress=False, calls=True)
+        run = self._run_cell(code, timeout=timeout, chunks=chunks, progress=False, calls=True, outputs=outputs)
         async with aclosing(run) as items:
             async for item in items:
                 yield item
@@ -567,9 +571,18 @@ class CodeExecutor:
         return self._running
 
     def _run_cell(
-        self, code: str, *, timeout: float | None, chunks: bool, progress: bool, calls: bool = False
+        self,
+        code: str,
+        *,
+        timeout: float | None,
+        chunks: bool,
+        progress: bool,
+        calls: bool = False,
+        outputs: bool = False,
     ) -> AsyncGenerator[Any]:
-        return self._require().run(code, timeout=timeout, chunks=chunks, progress=progress, calls=calls)
+        return self._require().run(
+            code, timeout=timeout, chunks=chunks, progress=progress, calls=calls, outputs=outputs
+        )
 
     def _request_changed(self, stored: StoredRequest) -> None:
         if self._running is None:

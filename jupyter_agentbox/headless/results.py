@@ -70,6 +70,25 @@ class CodeExecutionChunk:
     text: str
 
 
+@dataclass(frozen=True)
+class OutputMessage:
+    """An output as the kernel sent it.
+
+    Parameters
+    ----------
+    kind : str
+        ``stream``, ``display_data``, ``execute_result``, ``error``, ``update_display_data`` or ``clear_output``.
+    content : mapping
+        The message's content.
+    """
+
+    kind: str
+    content: Mapping[str, Any]
+
+
+#: The kinds of `OutputMessage`.
+OUTPUTS: Final = frozenset({"stream", "display_data", "execute_result", "error", "update_display_data", "clear_output"})
+
 #: What a `CodeExecutor` yields and raises, under ipybox's names.
 CodeExecutionResult: TypeAlias = ExecutionResult
 CodeExecutionError: TypeAlias = ExecutionError

@@ -16,7 +16,7 @@ from .local_kernel import LocalKernel
 from .questions import OpenQuestions
 from .reports import Report, ServerLogMessage, ToolProgress
 from .requests import ApprovalRequest
-from .results import CodeExecutionChunk, CodeExecutionError, CodeExecutionResult
+from .results import CodeExecutionChunk, CodeExecutionError, CodeExecutionResult, OutputMessage
 
 #: What a cell yields to who runs it.
 Item = ApprovalRequest | CodeExecutionChunk | CodeExecutionResult | ToolProgress | ServerLogMessage
@@ -57,7 +57,14 @@ class RunningKernel:
         self._withdrawals: set[asyncio.Task[None]] = set()
 
     async def run(
-        self, code: str, *, timeout: float | None, chunks: bool, progress: bool, calls: bool = False
+        self,
+        code: str,
+        *,
+        timeout: float | None,
+        chunks: bool,
+        progress: bool,
+        calls: bool = False,
+        outputs: bool = False,
     ) -> AsyncGenerator[Any]:
         """Run a cell and yield what happens, as `CodeExecutor.stream` does.
 
@@ -67,8 +74,9 @@ class RunningKernel:
             The cell.
         timeout : float or None
             Seconds that it may run; ``None`` for ever.
-        chunks, progress, calls : bool
-            Whether to yield text as it comes, what tools and servers say, and each call's request when it changes.
+        chunks, progress, calls, outputs : bool
+            Whether to yield text as it comes, what tools and servers say, each call's request when it changes, and
+            outputs as the kernel sends them.
 
         Raises
         ------
@@ -76,7 +84,7 @@ class RunningKernel:
             As `CodeExecutor.stream` does.
         """
         turn = await self.turns.begin(code)
-        turn.wants_reports, turn.wants_calls = progress, calls
+        turn.wants_reports, turn.wants_calls, turn.wants_outputs = progress, calls, outputs
         budget = self._budget = PausableDeadline(timeout)
         self._hand_over()
         is_over = False
@@ -85,7 +93,7 @@ class RunningKernel:
                 is_over = item is _OVER
                 if is_over or item is _CANCELLED:
                     break
-                if isinstance(item, ApprovalRequest | StoredRequest | ToolProgress | ServerLogMessage):
+                if isinstance(item, ApprovalRequest | StoredRequest | OutputMessage | ToolProgress | ServerLogMessage):
                     yield item
                 elif chunks and isinstance(item, str):
                     yield CodeExecutionChunk(text=item)
