@@ -71,3 +71,42 @@ def test_the_records_of_a_user_go_where_the_site_says_whether_their_configuratio
 
     assert f"list_tables for {user}" in said
     assert any(f'"{user}"' in body for _, body in site.outside.records[before:])
+
+
+RULES = "/etc/jupyter/agentbox_rules.json"
+
+
+def test_a_change_of_the_sites_rules_counts_at_the_next_call_and_all_is_denied_while_they_cannot_be_trusted(
+    site: Site,
+) -> None:
+    text = site.machine.run(f"cat {RULES}")
+    rules = json.loads(text)
+    stricter = {"effect": "deny", "server": "warehouse", "tool": "list_tables", "reason": "closed for the audit"}
+
+    def problems() -> list[str]:
+        policy = site.api("user/ada/jupyter-agentbox/policy", token=site.token_of("ada"))
+        return [problem["message"] for problem in policy["problems"]]
+
+    with site.kernel("ada") as kernel:
+
+        def calls(number: int) -> str:
+            before = len(site.outside.called)
+            said = kernel.run("from jupyter_agentbox import tools\nprint(tools.warehouse.list_tables())")
+            assert len(site.outside.called) == before + number, said
+            return said
+
+        calls(1)
+        assert problems() == []
+        try:
+            site.machine.run(f"chmod 666 {RULES}")
+            assert "everything is denied: the user of this server can write" in calls(0)
+            assert any("can write" in problem for problem in problems())
+            site.machine.write(RULES, text[:-1])
+            assert "everything is denied: expected `,` or `}`" in calls(0)
+            assert problems() == ["expected `,` or `}`"]
+            site.machine.write(RULES, json.dumps({**rules, "rules": [stricter, *rules["rules"]]}))
+            assert "closed for the audit" in calls(0)
+            assert problems() == []
+        finally:
+            site.machine.write(RULES, text)
+        calls(1)
