@@ -24,6 +24,8 @@ from tests.ports import kept_port
 
 PREFIX = "/services/agentbox/"
 SCOPE = "access:services!service=agentbox"
+#: The credential of the service at the Hub.
+TOKEN = "token-of-the-service"
 COMMAND = Path(sys.executable).with_name("jupyter-agentbox")
 TOOL = Path(__file__).with_name("hub_tool.py")
 #: Seconds that anything may take.
@@ -124,7 +126,7 @@ class Service(Place):
         self._environment = {
             **os.environ,
             "RUNS": str(self.runs),
-            "JUPYTERHUB_API_TOKEN": "service",
+            "JUPYTERHUB_API_TOKEN": TOKEN,
             "JUPYTERHUB_API_URL": f"http://127.0.0.1:{listening.getsockname()[1]}/hub/api",
             "JUPYTERHUB_CLIENT_ID": "service-agentbox",
             "JUPYTERHUB_SERVICE_NAME": "agentbox",
@@ -143,8 +145,9 @@ class Service(Place):
             f"--policy={self._directory / 'policy.json'}",
         ]
         command += [f"--HubService.database_url={self.database_url}", f"--HubService.resume_timeout={RESUME}"]
+        command += [] if any("log-level" in option for option in options) else ["--log-level=WARN"]
         with (self._directory / "log").open("ab") as log:
-            self.process = subprocess.Popen([*command, "--log-level=WARN", *options], env=self._environment, stderr=log)
+            self.process = subprocess.Popen([*command, *options], env=self._environment, stderr=log)
 
     async def start(self, *options: str) -> None:
         """Start it, and wait until it can be used."""

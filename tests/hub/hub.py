@@ -99,6 +99,8 @@ def arguments_of(spawner):
         "--allow-root",
         "--LabApp.news_url=None",
         f"--LabServerApp.app_settings_dir={{facts['lab_settings']}}",
+        "--LabApp.expose_app_in_browser=True",
+        "--JupyterNotebookApp.expose_app_in_browser=True",
         *(f"--{{trait}}" for trait in traits_of.get(spawner.name, [])),
     ]
 c.Spawner.pre_spawn_hook = arguments_of
@@ -185,6 +187,11 @@ class Hub:
         self.admin = admin
         self.culler = culler
         self.process = process
+
+    @property
+    def proxy_file(self) -> Path:
+        """Where the process of the proxy is written that the Hub started last."""
+        return self.root / "jupyterhub-proxy.pid"
 
     def server(self, name: str = "") -> str:
         """Return the URL of one of the owner's servers."""
@@ -414,6 +421,14 @@ def running_hub(root: Path, ports: Sequence[int]) -> Iterator[Hub]:
             except subprocess.TimeoutExpired:
                 os.killpg(process.pid, signal.SIGKILL)
                 raise
+            finally:
+                _end_left_proxy(hub)
+
+
+def _end_left_proxy(hub: Hub) -> None:
+    """End the proxy that a Hub leaves which had to start it again: then it does so once more while it ends."""
+    if hub.proxy_file.exists():
+        os.kill(int(hub.proxy_file.read_text()), signal.SIGTERM)
 
 
 def _await_start(hub: Hub) -> None:
@@ -438,6 +453,22 @@ def _await_start(hub: Hub) -> None:
 @contextmanager
 def frozen_server(home: Path) -> Iterator[None]:
     """Freeze the default server of the user who has a home, and let it go on."""
+    with frozen(pid_of_server(home)):
+        yield
+
+
+@contextmanager
+def frozen(pid: int) -> Iterator[None]:
+    """Freeze a process, and let it go on."""
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(pid, signal.SIGCONT)
+
+
+def pid_of_server(home: Path) -> int:
+    """Return the process of the default server of the user who has a home."""
     (pid,) = (
         int(process.name)
         for process in Path("/proc").iterdir()
@@ -446,11 +477,7 @@ def frozen_server(home: Path) -> Iterator[None]:
         and "JUPYTERHUB_SERVER_NAME=\0" in environ
         and "jupyterhub" in told(process / "cmdline")
     )
-    os.kill(pid, signal.SIGSTOP)
-    try:
-        yield
-    finally:
-        os.kill(pid, signal.SIGCONT)
+    return pid
 
 
 def told(path: Path) -> str:

@@ -200,6 +200,23 @@ def test_at_a_server_of_a_user_whose_name_is_an_address_requests_are_decided_in_
         hub.api(f"users/{path}/server", method="DELETE")
 
 
+def test_a_server_decides_no_request_of_another_server_of_its_user(hub: Hub) -> None:
+    requests = {server: hub.new_request(server) for server in ("", ANY)}
+    browser = Session(hub, OWNER)
+    for server, request in requests.items():
+        (other,) = {*requests} - {server}
+        browser.open_lab(hub.server(other))
+        url, body = hub.decision(request, other)
+        batch = {"decisions": [{"id": request["id"], **body}]}
+        code, answer = browser.ask(url, body)
+        assert (code, answer["reason"], "decide it there" in answer["message"]) == (409, "not_pending", True)
+        code, answer = browser.ask(f"{hub.server(other)}{API}approvals/decisions", batch)
+        (one,) = answer["decisions"]
+        assert (code, one["code"], one["reason"]) == (200, 409, "not_pending")
+        assert hub.read(request, server) == request
+    assert browser.ask(*hub.decision(requests[""]))[0] == 200
+
+
 def test_who_has_no_access_decides_nothing(hub: Hub) -> None:
     request = hub.new_request()
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import pytest
 from playwright.sync_api import Page, Request, expect
 
@@ -26,6 +30,35 @@ def log_in(page: Page, password: str, user: str, url: str) -> Person:
         authorize.click()
     expect(person.status).to_be_visible()
     return person
+
+
+def open_notebook(hub: Hub, page: Page, source: str, *, front: str = "lab/tree/") -> Person:
+    """Log in as the owner, and open a new notebook with one cell in JupyterLab, or in another front end."""
+    name = f"{secrets.token_hex(4)}.ipynb"
+    cell = {"id": "c1", "cell_type": "code", "source": source, "metadata": {}, "outputs": [], "execution_count": None}
+    spec = {"kernelspec": {"name": "python3", "display_name": "Python 3"}}
+    notebook = {"cells": [cell], "metadata": spec, "nbformat": 4, "nbformat_minor": 5}
+    body, token = {"type": "notebook", "content": notebook}, hub.token_of(OWNER)
+    code, answer = hub.ask(f"{hub.server()}api/contents/{name}", body, token=token, method="PUT")
+    assert code == 201, answer
+    person = log_in(page, hub.password, OWNER, hub.server())
+    page.goto(f"{hub.server()}{front}{name}?reset")  # and no notebook of an earlier test
+    person.await_kernel()
+    return person
+
+
+@contextmanager
+def ending_kernels(hub: Hub) -> Iterator[None]:
+    """End the kernels of the owner's server that are started meanwhile."""
+    url, token = f"{hub.server()}api/sessions", hub.token_of(OWNER)
+
+    def sessions() -> set[str]:
+        return {session["id"] for session in hub.ask(url, token=token)[1]}
+
+    before = sessions()
+    yield
+    for session in sessions() - before:
+        hub.ask(f"{url}/{session}", token=token, method="DELETE")
 
 
 def reject(person: Person) -> None:
@@ -86,6 +119,18 @@ def test_who_may_only_use_the_server_sees_a_request_and_reads_that_they_cannot_d
 
     expect(item.get_by_role("alert")).to_contain_text("only its owner, or somebody with the right to, decides here")
     assert hub.read(request) == request
+
+
+@pytest.mark.usefixtures("shop")
+def test_notebook_7_shows_the_card_under_the_cell_and_then_the_value(hub: Hub, page: Page) -> None:
+    source = "from jupyter_agentbox import tools\ntools.shop.list_orders(limit=1)[0].status in ('open', 'shipped', 'returned')"
+    with ending_kernels(hub):
+        person = open_notebook(hub, page, source, front="notebooks/")
+        person.run(0)
+        decide(person.card(), "Allow once")
+
+        expect(person.card()).to_contain_text("Allowed by you. Done in")
+        expect(person.cell(0)).to_contain_text("True")
 
 
 def test_a_card_whose_server_was_stopped_has_no_buttons_and_says_what_to_do(hub: Hub, page: Page) -> None:

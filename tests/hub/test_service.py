@@ -233,6 +233,7 @@ def test_a_notebook_calls_a_central_tool_that_another_user_allows(demo: DemoHub,
     (request,) = until(lambda: demo.pending("bob"))
     assert (request["asked_by"], request["call"]["arguments"]) == ("ada", {"order_id": 1210})
     ada, bob = Browser(demo, "ada"), Browser(demo, "bob")
+    assert demo.ask("user/ada/jupyter-agentbox/approvals", token=demo.token_of("bob"))[0] == 403  # it is ada's
     assert request["id"] in bob.inbox
     assert "waits for 1 approval by shop-keepers" in ada.inbox
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from bench.hub_clients import Approver, call
-from bench.hub_service import Service
+from bench.hub_service import TOKEN, Service
 
 from .test_restart import database_url
 
@@ -24,6 +24,9 @@ PATIENCE = 120
 FOR_EVER = "--HubService.claim_timeout=1000000"
 #: Who is stopped for so long can be followed.
 SHORT = "--HubService.claim_timeout=2"
+
+#: What no line of the log has: an argument of a call.
+ARGUMENT = "planted-in-an-argument"
 
 
 @asynccontextmanager
@@ -79,15 +82,23 @@ async def test_who_follows_one_that_was_killed_goes_on_at_once_with_what_waits(
         before.end()
         await one.start(FOR_EVER)
         works = asyncio.Event()
-        waiting = asyncio.create_task(call(one, "ada", "asked", "c1", works))
+        waiting = asyncio.create_task(call(one, "ada", "asked", ARGUMENT, works))
         await works.wait()
         one.kill()
 
-        await two.start()
+        await two.start("--log-level=INFO")
         approver = Approver(two)
         await approver.log_in()
         assert await approver.allow_all() == 1
         waiting.cancel()
+        assert two.process is not None
+        two.process.terminate()
+        assert await exit_code(two) == 0
+
+    lines = [json.loads(line) for line in (tmp_path / "two" / "log").read_text().splitlines()]
+    assert all({"time", "level", "message"} <= {*line} for line in lines)
+    assert any(line["message"] == "request" and line["status"] == "approved" for line in lines)
+    assert not any(secret in json.dumps(lines) for secret in (ARGUMENT, TOKEN))
 
 
 async def test_a_service_that_froze_and_was_followed_writes_nothing_and_ends(tmp_path: Path, database_url: str) -> None:
