@@ -15,13 +15,14 @@ from jupyter_agentbox.exceptions import AgentBoxError
 from jupyter_agentbox.mcp_client.configuration_files import ConfigurationFiles
 from jupyter_agentbox.mcp_client.limits import ServerLimits
 from jupyter_agentbox.mcp_client.project_servers import LayeredConfiguration, ProjectServers, TrustedServers
+from jupyter_agentbox.mcp_client.registry import ServerRegistry
 from jupyter_agentbox.mcp_client.servers import McpServers
 from jupyter_agentbox.mcp_client.site_servers import SiteServers
 
 #: Writes down with which name and how many arguments it was started.
 PROGRAM = 'touch "$(dirname "$0")/ran/$(basename "$0") $#"\n'
 OFF = SitePolicy(features={Feature.LOCAL_SERVERS: Lock.FORCE_OFF})
-OWN = {"own.sh 0", "added.sh 0", "project.sh 0", "git.sh 0", "git.sh 1", "link.sh 0"}
+OWN = {"own.sh 0", "registered.sh 0", "written.sh 0", "added.sh 0", "project.sh 0", "git.sh 0", "git.sh 1", "link.sh 0"}
 
 
 def entry(directory: Path, name: str, *arguments: str) -> dict[str, Any]:
@@ -42,7 +43,7 @@ async def test_under_each_policy_for_servers_these_programs_run_and_no_others(
     tmp_path: Path, policy: str, has_site_file: bool, ran: set[str]
 ) -> None:
     (tmp_path / "ran").mkdir()
-    for name in ("own", "added", "project", "git", "site", "shadow"):
+    for name in ("registered", "written", "own", "added", "project", "git", "site", "shadow"):
         (tmp_path / f"{name}.sh").write_text(PROGRAM)
     (tmp_path / "link.sh").symlink_to(tmp_path / "git.sh")  # what a list allows, by another name
     files = {
@@ -71,6 +72,15 @@ async def test_under_each_policy_for_servers_these_programs_run_and_no_others(
         why_unprotected=lambda _path: "",
         environment=os.environ,
     )
+    source.load()
+    # A cell writes into the user's file; and a program asks by REST to add a server, which a person allows.
+    files["mcp.json"]["written"] = entry(tmp_path, "written.sh")
+    (tmp_path / "mcp.json").write_text(json.dumps({"mcpServers": files["mcp.json"]}))
+    registry = ServerRegistry(known=list, keep=lambda *_: None, limits=ServerLimits(), policy=lambda: site)
+    registered = entry(tmp_path, "registered.sh")
+    with suppress(AgentBoxError):
+        registry.check("registered", registered)
+        await registry.try_out("registered", registered)  # which starts it, once it is allowed
     servers_ = McpServers(source=source, limits=ServerLimits())
     try:
         for status in servers_.servers():
