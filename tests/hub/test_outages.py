@@ -1,4 +1,4 @@
-"""A call that waits at a server of a real JupyterHub while the proxy is away, the Hub is frozen, or its server is killed."""
+"""What waits at a server of a real JupyterHub while the proxy is away, the Hub is frozen, or the server has ended."""
 
 from __future__ import annotations
 
@@ -79,8 +79,8 @@ def test_who_allows_while_the_hub_is_frozen_reads_why_nothing_happened_and_can_a
         with frozen(hub.process.pid):
             decide(person.card(), "Allow once")
             expect(person.card().get_by_role("alert")).to_contain_text(
-                "JupyterHub does not answer, so it is unknown whether you may decide. The request is unchanged: try again"
-                " when the Hub is back."
+                "JupyterHub does not answer, so it is unknown whether you may decide. The request is unchanged:"
+                " try again when the Hub is back."
             )
             assert hub.read(request) == request
         decide(person.card(), "Allow once")
