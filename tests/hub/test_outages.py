@@ -32,6 +32,12 @@ def is_reached(hub: Hub) -> bool:
         return False
 
 
+def returned(page: Page) -> bool:
+    """Return to the page from another tab, so that it asks at once, and not some time after it asked in vain."""
+    page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+    return True
+
+
 def states_of(hub: Hub, request: Any) -> list[Any]:
     """Return the status and the outcome of every request of a request's kernel."""
     kernel = request["call"]["kernel_id"]
@@ -52,13 +58,12 @@ def test_a_card_waits_while_the_proxy_is_away_and_is_then_decided_once(hub: Hub,
 
         with frozen(hub.process.pid):  # so that the Hub does not start another yet
             os.kill(int(hub.proxy_file.read_text()), signal.SIGKILL)
-            expect(allow).to_be_hidden()
+            until(lambda: returned(page) and allow.is_hidden())
             expect(person.cell(0).get_by_role("status").filter(has_text="The server")).to_contain_text(
                 "The server cannot be reached, so this cannot be decided now. It returns when the server does"
             )
         until(lambda: is_reached(hub))
-        page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")  # they come back, and need not wait
-        expect(allow).to_be_visible()
+        until(lambda: returned(page) and allow.is_visible())
         assert hub.read(request)["status"] == "pending"
         decide(person.card(), "Allow once")
 

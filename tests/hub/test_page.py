@@ -56,9 +56,11 @@ def ending_kernels(hub: Hub) -> Iterator[None]:
         return {session["id"] for session in hub.ask(url, token=token)[1]}
 
     before = sessions()
-    yield
-    for session in sessions() - before:
-        hub.ask(f"{url}/{session}", token=token, method="DELETE")
+    try:
+        yield
+    finally:
+        for session in sessions() - before:
+            hub.ask(f"{url}/{session}", token=token, method="DELETE")
 
 
 def reject(person: Person) -> None:
