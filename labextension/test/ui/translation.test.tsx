@@ -299,8 +299,10 @@ test.each([
     </CardProvider>
   );
   await act(() => Promise.resolve());
-  // The name of a transport is MCP's.
-  const found = untranslated(container).filter(text => !/stdio/.test(text));
+  // The name of a transport is MCP's, and an example of a file is code.
+  const found = untranslated(container).filter(
+    text => !/stdio|mcpServers/.test(text)
+  );
   expect(found).toEqual([]);
   Signal.clearData(shared.model);
 });
