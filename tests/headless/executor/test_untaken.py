@@ -48,7 +48,7 @@ def executor(tmp_path: Path, kernel: Kernel) -> Iterator[CodeExecutor]:
     async def decide(*_: object) -> None:
         """Do nothing: nobody waits for it."""
 
-    backend: Any = SimpleNamespace(requests=RequestQueue(decide), withdrawn=withdrawn)
+    backend: Any = SimpleNamespace(requests=RequestQueue(decide, lambda _: False), withdrawn=withdrawn)
     made._backend = backend
     turns = ExecutionQueue(kernel, images_dir=tmp_path)
     made._running = RunningKernel(kernel=kernel, turns=turns, backend=backend, questions=made._questions)  # type: ignore[arg-type]
