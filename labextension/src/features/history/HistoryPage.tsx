@@ -179,28 +179,37 @@ function Filters({ log }: ILogProps): JSX.Element {
             void log.load();
           }}
         />
-        <a
-          className="jp-AgentBox-link"
-          href={log.url('csv')}
-          download=""
+        <Download
+          url={log.url('csv')}
           title={trans.__(
             'Downloads all calls that match the filters, as a table for spreadsheets'
           )}
-        >
-          {trans.__('Download CSV')}
-        </a>
-        <a
-          className="jp-AgentBox-link"
-          href={log.url('jsonl')}
-          download=""
+          text={trans.__('Download CSV')}
+        />
+        <Download
+          url={log.url('jsonl')}
           title={trans.__(
             'Downloads all calls that match the filters, with a JSON object for each'
           )}
-        >
-          {trans.__('Download JSON Lines')}
-        </a>
+          text={trans.__('Download JSON Lines')}
+        />
       </span>
     </form>
+  );
+}
+
+interface IDownloadProps {
+  url: string;
+  title: string;
+  text: string;
+}
+
+/** A link that downloads the calls in a format. */
+function Download({ url, title, text }: IDownloadProps): JSX.Element {
+  return (
+    <a className="jp-AgentBox-link" href={url} download="" title={title}>
+      {text}
+    </a>
   );
 }
 
