@@ -15,6 +15,7 @@ from .grant_uses import GrantUse, Scope, Void, VoidGrant
 from .policy import Effect, Evaluation
 from .registration import OWN_SERVER, REGISTER_TOOL
 from .reviewers import Reviewer
+from .risks import Risk, risk_of
 from .tools import ToolDescription
 
 #: Name of the server that runs code. Its tool descriptions contain the findings in the code.
@@ -27,8 +28,7 @@ MOST_USES: Final = 1_000_000
 
 def only_reads(tool: ToolDescription) -> bool:
     """Whether the server declares a tool read-only and not destructive."""
-    hints = tool.annotations
-    return hints.get("readOnlyHint") is True and hints.get("destructiveHint") is not True
+    return risk_of(tool.annotations) is Risk.READ_ONLY
 
 
 def arguments_digest(call: ToolCall) -> str:

@@ -8,10 +8,11 @@ from enum import Enum
 from typing import Final
 
 from .calls import JsonValue
+from .registration import REGISTRATION
 
 #: What this package's own tools do, by qualified name.
 _OWN: Final[Mapping[str, str]] = {
-    "agentbox.register_mcp_server": "adds a server",
+    REGISTRATION: "adds a server",
     "notebook.set_approval_mode": "lets an agent ask less",
     "notebook.run_code": "runs code",
     "shell.shell": "runs code",
