@@ -53,8 +53,8 @@ class UnstoredEnds:
 
     def add(self, before: ApprovalRequest, after: ApprovalRequest) -> None:
         """Let an end take effect: its caller is told, and nobody can decide otherwise."""
-        what = "was rejected" if after.status is Status.REJECTED else f"has ended ({after.outcome_state})"
-        log.error("request %s %s; that will be recorded as soon as the store can be written", after.id, what)
+        what = "it was rejected" if after.status is Status.REJECTED else "its call has ended"
+        log.error("request %s: %s, which will be recorded as soon as the store can be written", after.id, what)
         self._kept[after.id] = _End(before, after)
         self._requests.settle(after)
         if self._retrying is None or self._retrying.done():
