@@ -310,13 +310,13 @@ def tools_of(module: ModuleType) -> Sequence[Any]:
 
 
 def hints_of(tool: dict[str, Any]) -> str:
-    """Return the server's claims about a tool, unverified, in a word."""
+    """Return the server's claims about a tool, unverified, in a word; of two that contradict each other, the graver one."""
     annotations = tool.get("annotations")
     claims = annotations if isinstance(annotations, dict) else {}
-    if claims.get("readOnlyHint") is True:
-        return "read-only"
     if claims.get("destructiveHint") is True:
         return "destructive"
+    if claims.get("readOnlyHint") is True:
+        return "read-only"
     return "adds or changes data" if claims.get("destructiveHint") is False else "does not say"
 
 

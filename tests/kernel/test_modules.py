@@ -152,6 +152,7 @@ def test_module_shows_its_tools_with_nothing_that_a_server_could_turn_into_marku
         ToolDescription(name="look", title="Look <img src=x>", annotations={"readOnlyHint": True}),
         ToolDescription(name="drop", description="Drop\u202e it\nall", annotations={"destructiveHint": True}),
         ToolDescription(name="add", annotations={"destructiveHint": False}),
+        ToolDescription(name="both", annotations={"readOnlyHint": True, "destructiveHint": True}),
         ToolDescription(name="quiet"),
     ]
     assert repr(tools.my_shop).splitlines() == [
@@ -159,13 +160,14 @@ def test_module_shows_its_tools_with_nothing_that_a_server_could_turn_into_marku
         "  look(...)   Look <img src=x>",
         "  drop(...)   Drop<U+202E> it",
         "  add(...)",
+        "  both(...)",
         "  quiet(...)",
     ]
     html = tools.my_shop._repr_html_()
     assert "Look &lt;img src=x&gt;" in html
     assert "<img" not in html
     cells = re.findall(r"<td[^>]*>([^<]*)</td>", html)
-    assert cells[2::3] == ["read-only", "destructive", "adds or changes data", "does not say"]
+    assert cells[2::3] == ["read-only", "destructive", "adds or changes data", "destructive", "does not say"]
 
 
 def test_module_without_tools_says_so(tools: Any, server: ServerEnd) -> None:

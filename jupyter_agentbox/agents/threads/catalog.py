@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from jupyter_agentbox.codegen.modules import generate_module
 from jupyter_agentbox.core.names import server_names
 from jupyter_agentbox.core.ports import ToolCatalog
+from jupyter_agentbox.core.text import first_sentence
 from jupyter_agentbox.exceptions import UnknownToolError
 
 from .ports import ToolLine
@@ -32,7 +33,7 @@ class McpCatalog:
     async def tools(self, server: str) -> Sequence[ToolLine]:
         """Return the server's tools."""
         found = await self._catalog.list_tools(server)
-        return [ToolLine(server=server, name=tool.name, summary=_first_sentence(tool.description)) for tool in found]
+        return [ToolLine(server=server, name=tool.name, summary=first_sentence(tool.description)) for tool in found]
 
     async def documentation(self, server: str, tool: str) -> str:
         """Return the Python function of a tool, with its types and the server's description."""
@@ -43,7 +44,3 @@ class McpCatalog:
         functions = dict((await asyncio.to_thread(generate_module, server, found)).functions)
         call = f"tools.{server_names(self.names()).get(server, server)}.{functions[tool]}"
         return f"# from jupyter_agentbox import tools; {call}(…)\n{generate_module(server, [wanted]).source}"
-
-
-def _first_sentence(text: str) -> str:
-    return text.strip().partition("\n")[0].partition(". ")[0]
