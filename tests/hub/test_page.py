@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,6 +11,7 @@ import pytest
 from playwright.sync_api import Page, Request, expect
 
 from tests.browser.person import Person, decide
+from tests.oauth_server import OAuthServer, running_oauth_server
 
 from .hub import ANY, API, COLLABORATOR, COLLEAGUE, OWNER, Hub
 
@@ -165,3 +167,36 @@ def test_a_card_whose_server_was_stopped_has_no_buttons_and_says_what_to_do(hub:
         expect(item.get_by_role("status")).to_contain_text("it was stopped, start it again and reload the page")
     finally:
         hub.start_servers("")
+
+
+@pytest.fixture
+def remote(hub: Hub) -> Iterator[OAuthServer]:
+    """Give the owner's server an MCP server that wants its user to sign in."""
+    file = hub.root / "homes" / OWNER / ".jupyter" / "mcp.json"
+    file.parent.mkdir(exist_ok=True)
+    with running_oauth_server() as remote:
+        file.write_text(json.dumps({"mcpServers": {"remote": {"url": remote.url}}}))
+        yield remote
+        file.unlink()
+
+
+def test_a_user_signs_in_to_a_server_of_their_own_and_comes_back_to_the_address_that_the_hub_gives_theirs(
+    hub: Hub, page: Page, remote: OAuthServer
+) -> None:
+    person = log_in(page, hub.password, OWNER, hub.server())
+    person.status.click()
+    person.show_tab("Servers")
+    servers = page.get_by_role("region", name="MCP servers")
+    servers.get_by_role("button", name="Start remote").click()
+    servers.get_by_role("button", name="Sign in to remote").click()
+    with page.expect_popup() as opened:
+        servers.get_by_role("button", name="Open the page").click()
+    opened.value.get_by_role("link", name="Allow as ada").click()
+
+    expect(opened.value.get_by_role("heading", name="You are signed in")).to_be_visible()
+    assert opened.value.url.startswith(f"{hub.server()}jupyter-agentbox/")
+    expect(servers.get_by_role("button", name="Restart remote")).to_be_visible()
+    assert remote.valid[remote.bearers[-1].removeprefix("Bearer ")] == "ada"
+    with page.expect_response(lambda answer: answer.request.method == "DELETE" and "/remote/sign-in" in answer.url):
+        servers.get_by_role("button", name="Sign out of remote").click()
+    assert remote.refreshable == {}
