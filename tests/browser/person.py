@@ -244,7 +244,12 @@ def await_letters(card: Locator) -> None:
 
 
 def decide(where: Locator, button: str) -> None:
-    """Press one of a card's buttons, which are off while nothing of the card is in view."""
+    """Press one of a card's buttons, which are off while nothing of the card is in view.
+
+    Of the panel's requests, all but the first take two lines until somebody goes to them.
+    """
+    if (compact := where.locator(".jp-mod-compact")).count() == 1:
+        compact.click()
     found = where.get_by_role("button", name=button, exact=True)
     try:
         approach(found)

@@ -12,6 +12,8 @@ from .lab import Lab
 from .person import SIZE, Person, decide
 
 ASK = "from jupyter_agentbox import tools\ntools.shop.list_orders(limit=1)"
+#: Its card is below the edge of a low window.
+LATE = f"for line in range(40):\n    print('line', line)\nimport time\ntime.sleep(1)\n{ASK}"
 COMMANDS = [
     "jupyter-agentbox:go-to-oldest",
     "jupyter-agentbox:next-request",
@@ -63,6 +65,28 @@ def test_request_in_view_needs_no_notification(person: Person, notebook: Callabl
     # The buttons come to life later than a notification would come.
     expect(person.card().get_by_role("button", name="Allow once")).to_be_enabled()
     expect(person.toasts).to_have_count(0)
+
+
+def test_card_of_a_cell_that_somebody_has_just_run_comes_into_view_and_stays_where_it_is_after_they_scroll(
+    person: Person, notebook: Callable[..., str]
+) -> None:
+    person.open(notebook(LATE, *["1"] * 30))
+    person.page.set_viewport_size({"width": 1280, "height": 560})
+    button = person.card().get_by_role("button", name="Allow once")
+    for scrolls in (False, True):
+        person.edit(0)
+        person.keyboard.press("Control+Enter")
+        expect(person.cell(0)).to_contain_text("line 39")
+        if scrolls:
+            person.page.mouse.move(600, 300)
+            person.page.mouse.wheel(0, -5000)
+            expect(person.toasts.filter(has_text="list_orders(limit=1) needs your approval")).to_have_count(1)
+            expect(button).not_to_be_in_viewport()
+        else:
+            expect(button).to_be_in_viewport()
+            expect(person.toasts).to_have_count(0)
+        decide(person.card(), "Allow once")
+        expect(person.card()).to_contain_text("Done in")
 
 
 def test_notification_comes_while_only_the_head_of_a_card_is_in_view_and_again_when_its_notebook_is_closed(

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Download, Locator, expect
+from playwright.sync_api import Download, Locator, Response, expect
 
 from .accessibility import violations
 from .lab import Lab
@@ -100,13 +100,23 @@ def test_the_page_says_what_ran_who_allowed_it_and_what_became_of_it(
     expect(page).to_contain_text("No call matches.")
 
 
+def saves_the_page(response: Response) -> bool:
+    """Whether the server has taken a layout with the page of the history."""
+    is_saved = "/lab/api/workspaces" in response.url and response.request.method == "PUT" and response.ok
+    return is_saved and "jupyter-agentbox-history:" in (response.request.post_data or "")
+
+
 def test_the_panel_leads_to_the_page(person: Person, notebook: Callable[..., str]) -> None:
     person.open(notebook(RESTOCK))
     person.run(0)
     decide(person.card(0), "Allow once")
     person.open_panel()
-    person.page.locator(".jp-AgentBox-panel").get_by_role("button", name="Show all history").click()
-    expect(person.page.get_by_role("tab", name="AgentBox history")).to_have_attribute("aria-selected", "true")
+    with person.page.expect_response(saves_the_page):
+        person.page.locator(".jp-AgentBox-panel").get_by_role("button", name="Show all history").click()
+    tab = person.page.get_by_role("tab", name="AgentBox history")
+    expect(tab).to_have_attribute("aria-selected", "true")
+    person.reload()
+    expect(tab).to_have_attribute("aria-selected", "true")
     # Beside the panel, in a window of 1280 pixels, a call is in two lines: what was called, and who, when and where.
     row = person.page.get_by_role("region", name="AgentBox history").get_by_role("row", name="shop.restock(").first
     expect(row).to_be_visible()

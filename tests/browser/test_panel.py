@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable
 
@@ -10,7 +11,7 @@ from playwright.sync_api import Response, expect
 
 from .accessibility import violations
 from .lab import Lab
-from .person import NEXT_FRAMES, SIZE, Person, decide
+from .person import NEXT_FRAMES, SIZE, Person, await_letters, decide
 from .pictures import faults
 
 THREADS = """import threading
@@ -26,6 +27,10 @@ MORE = "second = threading.Thread(target=ask, args=['list_orders'])\nsecond.star
 MANY = """import asyncio
 from jupyter_agentbox import tools
 await asyncio.gather(*(tools.shop.list_orders.aio(limit=1 + number) for number in range(120)))"""
+THREE_TOOLS = """import asyncio
+from jupyter_agentbox import tools
+waiting = [tools.shop.restock.aio(product_id=1, quantity=2), tools.shop.list_orders.aio(limit=1)]
+await asyncio.gather(*waiting, tools.shop.list_products.aio())"""
 RESTOCK = "from jupyter_agentbox import tools\ntools.shop.restock(product_id=1, quantity=2).stock > 0"
 
 
@@ -80,6 +85,38 @@ def test_requests_are_grouped_by_notebook_oldest_first_and_lead_to_their_cells(
     expect(person.page.get_by_role("tab", name=one)).to_have_attribute("aria-selected", "true")
     expect(person.card(3)).to_be_in_viewport()
     expect(person.card(3)).to_be_focused()
+
+
+def test_requests_after_the_first_take_two_lines_until_somebody_goes_to_them(
+    person: Person, notebook: Callable[..., str]
+) -> None:
+    person.open(notebook(THREE_TOOLS))
+    person.run(0)
+    expect(person.status).to_have_text(re.compile("3$"))
+    person.open_panel()
+    orders, products = person.item("shop.list_orders"), person.item("shop.list_products")
+    compact = person.panel.locator(".jp-mod-compact")
+    expect(compact).to_have_count(2)
+    expect(orders).to_contain_text(re.compile(r"shop\.list_orders\(limit=1\).*read-only.*left"))
+    assert orders.bounding_box()["height"] < 60  # type: ignore[index]
+    if shots := os.environ.get("AGENTBOX_SHOTS"):
+        person.page.screenshot(path=f"{shots}/compact.png")
+
+    first = person.item("shop.restock").locator(".jp-AgentBox-card")
+    first.click(position={"x": 5, "y": 5})
+    await_letters(first)
+    person.keyboard.press("j")
+    expect(orders.locator(".jp-AgentBox-card")).to_be_focused()
+    expect(orders.get_by_role("button", name="Allow once")).to_be_in_viewport()
+    expect(compact).to_have_count(1)
+    await_letters(orders.locator(".jp-AgentBox-card"))
+    person.keyboard.press("a")
+    expect(orders).to_have_count(0)
+
+    decide(products, "Allow once")  # by pointer, which opens it first
+    expect(products).to_have_count(0)
+    decide(person.item("shop.restock"), "Allow once")
+    expect(person.panel).to_contain_text("No requests are waiting.")
 
 
 def test_history_tells_what_became_of_requests(person: Person, notebook: Callable[..., str]) -> None:

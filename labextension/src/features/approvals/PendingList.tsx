@@ -65,6 +65,7 @@ export function PendingList(props: IPendingListProps): JSX.Element {
   const total = all.length;
   const { shown, more } = firstItems(matching, limit, wanted);
   const shownPending = pendingIn(shown);
+  const opened = useOpened(shown, wanted);
   useForgetAllBut(reasonKeys(groups));
   const onFailure = (text: string, typed = ''): void => {
     setNotice({ text, typed });
@@ -120,6 +121,7 @@ export function PendingList(props: IPendingListProps): JSX.Element {
             items={items}
             wanted={wanted}
             isOpened={props.isOpened}
+            opened={opened}
             onFailure={onFailure}
           />
         ))}
@@ -254,6 +256,7 @@ interface IGroupProps {
   items: readonly IShownItem[];
   wanted: string | null;
   isOpened: boolean;
+  opened: IOpened;
   /** Is told of an answer that came too late, with the name of its request, and of what was typed for it. */
   onFailure: (text: string, typed?: string) => void;
 }
@@ -289,7 +292,11 @@ function Group(props: IGroupProps): JSX.Element {
               onFailure={onFailure}
             />
           ) : (
-            <Single approval={approvals[0]} onFailure={onFailure} />
+            <Single
+              approval={approvals[0]}
+              opened={props.opened}
+              onFailure={onFailure}
+            />
           );
         }}
       </WindowedList>
@@ -320,25 +327,57 @@ function usePinned(
   return new Set([...kept, ...near, ...ends].map(({ key }) => key));
 }
 
+/** Which of the requests that are in no table are shown whole; each other one takes two lines. */
+interface IOpened {
+  has: (id: string) => boolean;
+  /** Show a request whole, and no longer the one to which somebody went before. */
+  open: (id: string) => void;
+}
+
+/** The first request is shown whole, and the one to which somebody went last. */
+function useOpened(groups: Groups<IShownItem>, wanted: string | null): IOpened {
+  const isFilledIn = useFilledIn();
+  const [opened, open] = React.useState(wanted);
+  React.useEffect(() => {
+    open(wanted);
+  }, [wanted]);
+  const first = groups
+    .flatMap(([, items]) => items)
+    .find(({ isBatch }) => !isBatch)?.approvals[0].id;
+  return {
+    has: id => id === first || id === opened || isFilledIn(id),
+    open
+  };
+}
+
 interface ISingleProps {
   approval: IApproval;
+  opened: IOpened;
   onFailure: (text: string, typed: string) => void;
 }
 
-function Single({ approval, onFailure }: ISingleProps): JSX.Element {
+function Single(props: ISingleProps): JSX.Element {
+  const { approval, opened, onFailure } = props;
   const { model } = useCardContext();
   return (
-    <RequestCard
-      requestId={approval.id}
-      hasLink={true}
-      onFailure={(text, typed) => {
-        const { approval: present } = model.get(approval.id);
-        if (present?.status !== 'pending') {
-          const name = label(qualifiedName(approval.call));
-          onFailure(`${name}: ${text}`, typed);
-        }
+    <div
+      onFocus={() => {
+        opened.open(approval.id);
       }}
-    />
+    >
+      <RequestCard
+        requestId={approval.id}
+        hasLink={true}
+        isCompact={!opened.has(approval.id)}
+        onFailure={(text, typed) => {
+          const { approval: present } = model.get(approval.id);
+          if (present?.status !== 'pending') {
+            const name = label(qualifiedName(approval.call));
+            onFailure(`${name}: ${text}`, typed);
+          }
+        }}
+      />
+    </div>
   );
 }
 

@@ -4,7 +4,7 @@ import type {
 } from '@jupyterlab/application';
 import { IEditorServices } from '@jupyterlab/codeeditor';
 import { IConsoleTracker } from '@jupyterlab/console';
-import { INotebookTracker } from '@jupyterlab/notebook';
+import { INotebookTracker, NotebookActions } from '@jupyterlab/notebook';
 import { IUserManager } from '@jupyterlab/services';
 import type { User } from '@jupyterlab/services';
 import { ITranslator } from '@jupyterlab/translation';
@@ -23,6 +23,7 @@ import { MAKE_RULE } from '../../ui/commandIds';
 import { showPage } from '../../ui/showPage';
 import { FocusRestorer } from './focusRestorer';
 import { Follower } from './follower';
+import { RunFollower } from './runFollower';
 import { tellOfNoCard } from './noCard';
 import { makeValuePage } from './valuePage';
 
@@ -62,6 +63,10 @@ export const cardContextPlugin: JupyterFrontEndPlugin<ICardContext> = {
     };
     const restorer = new FocusRestorer(notebooks, consoles);
     const follower = new Follower();
+    const runFollower = new RunFollower();
+    NotebookActions.executionScheduled.connect((_, { cell }) => {
+      runFollower.follow(cell.node);
+    });
     const context: ICardContext = {
       ...language,
       model,

@@ -136,14 +136,21 @@ export class Follower {
   private _observer: ResizeObserver | null = null;
 }
 
-/** Scroll to what comes next, or to its beginning if it is longer than the window. */
+/** Scroll to what comes next. */
 function reveal(cell: HTMLElement): HTMLElement | undefined {
   const next = [WAITING, ANSWER]
     .map(found => [...cell.querySelectorAll<HTMLElement>(found)].pop())
     .find(Boolean);
-  const isLong = (next?.offsetHeight ?? 0) > window.innerHeight * 0.7;
-  next?.scrollIntoView({ block: isLong ? 'start' : 'nearest' });
+  if (next) {
+    scrollTo(next);
+  }
   return next;
+}
+
+/** Scroll to an element, or to its beginning if it is about as long as the window. */
+export function scrollTo(element: HTMLElement): void {
+  const isLong = element.offsetHeight > window.innerHeight * 0.7;
+  element.scrollIntoView({ block: isLong ? 'start' : 'nearest' });
 }
 
 /** Whether a cell's code runs. */

@@ -1,8 +1,13 @@
+import { ILayoutRestorer } from '@jupyterlab/application';
 import type {
   JupyterFrontEnd,
   JupyterFrontEndPlugin
 } from '@jupyterlab/application';
-import { ICommandPalette, MainAreaWidget } from '@jupyterlab/apputils';
+import {
+  ICommandPalette,
+  MainAreaWidget,
+  WidgetTracker
+} from '@jupyterlab/apputils';
 import { IUserManager } from '@jupyterlab/services';
 import type { User } from '@jupyterlab/services';
 import { ReactWidget } from '@jupyterlab/ui-components';
@@ -20,21 +25,26 @@ import { showPage } from '../../ui/showPage';
 import { searchedReviewer } from '../../ui/text/reviewers';
 import { HistoryPage } from './HistoryPage';
 
+/** The page is one, and the workspace knows it by this name. */
+const PAGE_ID = 'jupyter-agentbox-history';
+
 /** Adds the page of all calls, and the command that opens it. */
 export const historyPagePlugin: JupyterFrontEndPlugin<void> = {
   id: 'jupyter-agentbox:history-page',
   description: 'Adds a page with the history of all tool calls.',
   autoStart: true,
   requires: [IAgentBoxClient, ICardContext],
-  optional: [ICommandPalette, IUserManager],
+  optional: [ICommandPalette, IUserManager, ILayoutRestorer],
   activate: (
     app: JupyterFrontEnd,
     client: IAgentBoxClient,
     context: ICardContext,
     palette: ICommandPalette | null,
-    user: User.IManager | null
+    user: User.IManager | null,
+    restorer: ILayoutRestorer | null
   ): void => {
     const { trans } = context;
+    const pages = new WidgetTracker<MainAreaWidget>({ namespace: PAGE_ID });
     let page: MainAreaWidget | null = null;
     app.commands.addCommand(OPEN_HISTORY, {
       label: trans.__('AgentBox History'),
@@ -43,9 +53,15 @@ export const historyPagePlugin: JupyterFrontEndPlugin<void> = {
       execute: () => {
         if (page === null || page.isDisposed) {
           page = makePage(client, context, user);
+          void pages.add(page);
         }
         showPage(app.shell, page);
       }
+    });
+    // A page that was open is open again after the window was reloaded.
+    void restorer?.restore(pages, {
+      command: OPEN_HISTORY,
+      name: () => PAGE_ID
     });
     palette?.addItem({
       command: OPEN_HISTORY,
@@ -66,7 +82,7 @@ function makePage(
   );
   const content = new HistoryContent(log, context);
   const page = new MainAreaWidget({ content });
-  page.id = 'jupyter-agentbox-history';
+  page.id = PAGE_ID;
   page.title.label = context.trans.__('AgentBox history');
   page.title.icon = approvalIcon;
   page.title.closable = true;

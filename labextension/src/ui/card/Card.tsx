@@ -16,6 +16,7 @@ import { label } from '../text/visibleText';
 import { codeOf, findingsOf } from '../code/findings';
 import { Arguments } from './Arguments';
 import type { IArgumentsProps } from './Arguments';
+import { CompactCall } from './CompactCall';
 import { Countdown } from './Countdown';
 import { Deciding } from './Deciding';
 import { LongArguments } from './LongArguments';
@@ -30,6 +31,7 @@ import { UnseenNote, UnseenReport, useUnseen } from '../components/Unseen';
 import { TypedText } from './TypedText';
 import { useSending } from './useSending';
 import { useTogetherLetter } from './together';
+import { useOpenedInView } from '../hooks/useOpenedInView';
 import { VoidedNote } from './VoidedNote';
 import type { ISending } from './useSending';
 import { LinkButton, VisibleText } from '../components/VisibleText';
@@ -59,6 +61,8 @@ export interface ICardProps {
   isCallAbove?: boolean;
   /** Whether the card is in a widget. */
   isInWidget?: boolean;
+  /** Whether a pending request is shown in two lines, until somebody goes to it. */
+  isCompact?: boolean;
   /** Moves the focus on from a card that was decided; without it, the focus stays. */
   onLeave?: (card: HTMLElement) => void;
   /** The present request, even when the card is gone. */
@@ -74,6 +78,7 @@ export function Card(props: ICardProps): JSX.Element {
   const { approval } = props;
   const root = React.useRef<HTMLDivElement>(null);
   const isPending = approval.status === 'pending';
+  const isCompact = isPending && (props.isCompact ?? false);
   const sending = useSending(
     approval,
     props.onDecide,
@@ -87,13 +92,15 @@ export function Card(props: ICardProps): JSX.Element {
     }
   }, [forms, isPending, approval.id]);
   const isHolding = useFocusMoved(root, isPending, sending, props.onLeave);
+  useOpenedInView(root, !isCompact, true);
   const name = label(qualifiedName(approval.call));
   const { mood } = summarize(approval, nameOf, trans);
 
   return (
     <GuardedCard
       ref={root}
-      className={`jp-mod-${mood}`}
+      className={`jp-mod-${mood}${isCompact ? ' jp-mod-compact' : ''}`}
+      tabIndex={isCompact ? 0 : -1}
       isGuarded={isPending}
       isInWidget={props.isInWidget}
       data-request-id={approval.id}
@@ -104,9 +111,11 @@ export function Card(props: ICardProps): JSX.Element {
       }
       aria-label={trans.__('Approval request %1', name)}
     >
-      {isPending ? (
+      {isCompact ? <CompactCall approval={approval} now={props.now} /> : null}
+      {isPending && !isCompact ? (
         <Pending {...props} sending={sending} />
-      ) : (
+      ) : null}
+      {isPending ? null : (
         <>
           <Final {...props} />
           <MissingValue root={root} missing={props.missingValue} />

@@ -20,6 +20,8 @@ export interface IRequestCardProps {
   fallback?: string;
   /** Whether to offer a link to the cell. */
   hasLink?: boolean;
+  /** Whether a pending request is shown in two lines, until somebody goes to it. */
+  isCompact?: boolean;
   /** Whether the line above the card already shows the call. */
   isCallAbove?: boolean;
   /** Whether the card is in a widget, whose layout its kernel controls. */
@@ -122,6 +124,7 @@ function OneRequest(props: IRequestCardProps): JSX.Element {
             : undefined
         }
         isCallAbove={props.isCallAbove}
+        isCompact={props.isCompact}
         isInWidget={props.isInWidget}
         onOpenInPanel={
           openInPanel

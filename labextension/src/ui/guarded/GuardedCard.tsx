@@ -50,6 +50,7 @@ export interface IGuardedCardProps extends React.HTMLAttributes<HTMLDivElement> 
 export const GuardedCard = React.forwardRef<HTMLDivElement, IGuardedCardProps>(
   (props, forwarded) => {
     const { isGuarded, isInWidget = false, className, ...attributes } = props;
+    const { tabIndex = -1 } = attributes;
     const root = React.useRef<HTMLDivElement>(null);
     const guard = useCardGuard(root, isGuarded, isInWidget);
     const { keys, isReady, onKeyDown } = useCardKeys(
@@ -71,7 +72,7 @@ export const GuardedCard = React.forwardRef<HTMLDivElement, IGuardedCardProps>(
             ref={root}
             className={`jp-AgentBox-card ${className ?? ''}`}
             data-keys={isReady ? 'ready' : undefined}
-            tabIndex={-1}
+            tabIndex={tabIndex}
             role="group"
             onKeyDown={onKeyDown}
           />

@@ -131,6 +131,27 @@ test('a request to which somebody is led is shown, whatever the filter', async (
   section.dispose();
 });
 
+test('of several requests the first is shown whole, and the one to which somebody went last', async () => {
+  const section = await sectionOf(4);
+  const compact = (): string[] =>
+    [...section.node.querySelectorAll<HTMLElement>('.jp-mod-compact')].map(
+      card => card.dataset['requestId'] ?? ''
+    );
+  expect(compact()).toEqual(['a1', 'a2', 'a3']);
+  const third = (await section.find('a2')) as HTMLElement;
+  act(() => {
+    third.focus();
+  });
+  expect(compact()).toEqual(['a1', 'a3']);
+  expect(third.isConnected).toBe(true); // the same element, which keeps the focus
+  expect(third.textContent).toContain('Allow once');
+  act(() => {
+    section.node.querySelector<HTMLElement>('[data-request-id=a3]')?.focus();
+  });
+  expect(compact()).toEqual(['a1', 'a2']);
+  section.dispose();
+});
+
 test('J and K also lead to a table, and to the form that rejects all', async () => {
   Element.prototype.scrollIntoView = jest.fn(); // jsdom has no layout
   const { section, model } = pendingSection();
