@@ -12,6 +12,8 @@ from .lab import Lab
 from .person import SIZE, Person, decide
 
 ASK = "from jupyter_agentbox import tools\ntools.shop.list_orders(limit=1)"
+#: It asks after a second, in which somebody can do something else.
+SOON = ASK.replace("\n", "; import time; time.sleep(1)\n")
 #: Its card is below the edge of a low window.
 LATE = f"for line in range(40):\n    print('line', line)\nimport time\ntime.sleep(1)\n{ASK}"
 COMMANDS = [
@@ -92,11 +94,12 @@ def test_card_of_a_cell_that_somebody_has_just_run_comes_into_view_and_stays_whe
 def test_notification_comes_while_only_the_head_of_a_card_is_in_view_and_again_when_its_notebook_is_closed(
     person: Person, notebook: Callable[..., str]
 ) -> None:
-    path = notebook(ASK)
+    path = notebook(SOON)
     person.open(path)
     person.page.set_viewport_size({"width": 1280, "height": 330})
     person.run(0)
     toast = person.toasts.filter(has_text="shop.list_orders(limit=1) needs your approval")
+    person.page.mouse.wheel(0, -1)  # so that the notebook does not scroll to the card
     expect(person.card()).to_be_in_viewport()
     expect(person.card().get_by_role("button", name="Allow once")).not_to_be_in_viewport()
     expect(toast).to_have_count(1)

@@ -7,7 +7,7 @@ import type { IApproval } from '../../api/protocol';
 import { SIGNS } from '../../ui/card/Outcome';
 import { RequestCard } from '../../ui/card/RequestCard';
 import { useNameOf, useTrans } from '../../ui/context';
-import { useOpenedInView } from '../../ui/hooks/useOpenedInView';
+import { stayInView } from '../../ui/guarded/stayInView';
 import { signature } from '../../ui/text/signature';
 import { summarize } from '../../ui/text/summary';
 import { cellOf, isUnusual, lineOf } from './batches';
@@ -45,8 +45,7 @@ function Row(props: IBatchRowProps): JSX.Element {
   const { approval, isSelected, isSelectable, isOpen } = props;
   const { id, call } = approval;
   const isPending = approval.status === 'pending';
-  const card = React.useRef<HTMLDivElement>(null);
-  useOpenedInView(card, isOpen);
+  const card = useOpenedInView(isOpen);
   const outcome = isPending ? null : summarize(approval, nameOf, trans);
   const line = signature(call.tool, call.arguments, trans).text;
   const onClick = (event: React.MouseEvent<HTMLElement>): void => {
@@ -150,6 +149,21 @@ function Row(props: IBatchRowProps): JSX.Element {
       ) : null}
     </>
   );
+}
+
+/** A reference to the row's card, which is scrolled to when a person opens it. */
+function useOpenedInView(isOpen: boolean): React.RefObject<HTMLDivElement> {
+  const card = React.useRef<HTMLDivElement>(null);
+  const wasOpen = React.useRef(isOpen);
+  React.useEffect(() => {
+    const isNew = isOpen && !wasOpen.current;
+    wasOpen.current = isOpen;
+    const staying = isNew && card.current ? stayInView(card.current) : null;
+    return () => {
+      staying?.dispose();
+    };
+  }, [isOpen]);
+  return card;
 }
 
 function Cells(props: IBatchRowProps): JSX.Element {

@@ -31,7 +31,6 @@ import { UnseenNote, UnseenReport, useUnseen } from '../components/Unseen';
 import { TypedText } from './TypedText';
 import { useSending } from './useSending';
 import { useTogetherLetter } from './together';
-import { useOpenedInView } from '../hooks/useOpenedInView';
 import { VoidedNote } from './VoidedNote';
 import type { ISending } from './useSending';
 import { LinkButton, VisibleText } from '../components/VisibleText';
@@ -92,7 +91,7 @@ export function Card(props: ICardProps): JSX.Element {
     }
   }, [forms, isPending, approval.id]);
   const isHolding = useFocusMoved(root, isPending, sending, props.onLeave);
-  useOpenedInView(root, !isCompact, true);
+  useOpenedInView(root, isCompact);
   const name = label(qualifiedName(approval.call));
   const { mood } = summarize(approval, nameOf, trans);
 
@@ -392,6 +391,21 @@ function MissingValue(props: IMissingValueProps): JSX.Element | null {
       )}
     </p>
   );
+}
+
+/** Scroll to the whole card when somebody has gone to the compact one. */
+function useOpenedInView(
+  root: React.RefObject<HTMLElement>,
+  isCompact: boolean
+): void {
+  const wasCompact = React.useRef(isCompact);
+  React.useEffect(() => {
+    const isOpened = wasCompact.current && !isCompact;
+    wasCompact.current = isCompact;
+    if (isOpened && root.current?.contains(document.activeElement)) {
+      root.current.scrollIntoView({ block: 'nearest' });
+    }
+  }, [root, isCompact]);
 }
 
 /**
