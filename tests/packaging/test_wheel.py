@@ -4,16 +4,25 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import tarfile
+import threading
+import time
+import urllib.error
+import urllib.request
 import zipfile
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 import jupyter_agentbox
+from tests.ports import kept_port
 
 ROOT = Path(__file__).parents[2]
 
@@ -79,6 +88,65 @@ def test_the_demo_comes_with_the_wheel(environment: Path, tmp_path: Path) -> Non
     assert [path.name for path in notebooks] == ["demo.ipynb", "agent.ipynb"]
     for notebook in notebooks:
         assert notebook.read_bytes() == (ROOT / "examples" / notebook.name).read_bytes()
+
+
+def from_readme(beginning: str) -> list[str]:
+    """Return the words of the README's command that begins so."""
+    [line] = re.findall(rf"^{re.escape(beginning)}.*$", (ROOT / "README.md").read_text("utf-8"), re.MULTILINE)
+    return shlex.split(line, comments=True)
+
+
+def page_at(url: str, server: subprocess.Popen[str]) -> str:
+    """Return a page of a server that says where it is before it listens there."""
+    end = time.monotonic() + 60
+    while server.poll() is None and time.monotonic() < end:
+        with suppress(urllib.error.URLError), urllib.request.urlopen(url, timeout=60) as answer:
+            return str(answer.read().decode())
+    raise AssertionError("the server does not answer")
+
+
+def test_demo_of_the_readme_starts_as_installed(environment: Path, tmp_path: Path) -> None:
+    """Find a demo that needs Node, a file of the source tree or an extra, or whose page is without the extension."""
+    program, *arguments = from_readme("python -m jupyter_agentbox.demo")
+    alone = {"PATH": str(environment), "HOME": str(tmp_path), "NO_COLOR": "1"}
+    with (
+        kept_port() as port,
+        subprocess.Popen(
+            [environment / program, *arguments, "--no-browser", f"--port={port}", f"--directory={tmp_path / 'demo'}"],
+            env=alone,
+            cwd=tmp_path,
+            stderr=subprocess.PIPE,
+            text=True,
+        ) as demo,
+    ):
+        assert demo.stderr is not None
+        try:
+            lines: list[str] = []
+            url = None
+            while url is None:
+                line = demo.stderr.readline()
+                assert line, "".join(lines)
+                lines.append(line)
+                url = re.search(r"http://127\.0\.0\.1:\d+/lab\S*token=\w+", line)
+            drain = threading.Thread(target=demo.stderr.read)
+            drain.start()
+            page = page_at(url[0], demo)
+        finally:
+            demo.send_signal(signal.SIGTERM)
+    drain.join()
+    assert "jupyter-agentbox" in page
+    assert url[0].split("?")[0].endswith("/lab/tree/demo.ipynb")
+    assert demo.returncode == 0
+
+
+def test_sandboxed_kernel_of_the_readme_is_installed_for_the_user(environment: Path, tmp_path: Path) -> None:
+    """Find a command that is gone, and a kernel that is elsewhere or has another name than the README says."""
+    output = run_alone(environment, tmp_path, *from_readme("jupyter agentbox install-kernel"))
+    [spec] = tmp_path.rglob("kernel.json")
+    assert str(spec.parent) in output
+    assert json.loads(spec.read_text("utf-8"))["argv"][0].startswith(str(environment))
+    assert "Python 3 (agentbox sandbox)" in spec.read_text("utf-8")
+    assert "*Python 3 (agentbox sandbox)*" in (ROOT / "README.md").read_text("utf-8")
 
 
 def test_the_wheel_holds_the_package_and_nothing_else(wheel: Path) -> None:
