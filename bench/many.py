@@ -1,44 +1,12 @@
 """``python -m bench.many``: what a page does while a thousand calls wait, and how fast they are decided.
 
+A notebook in JupyterLab, in Chromium, makes 1,000 calls that wait (``--count``). Half of them (``--decide``) are
+rejected over the REST API, and an interrupt withdraws the others. The page is watched before they come, as they come,
+while they wait, as they are decided and withdrawn, and after that.
+
 What the page uses is told in time of a processor, which grows little with what else the machine does; how long
-something takes is told in seconds of the clock, which do. With ``--decide 0`` all are interrupted. On a machine of two
-cores that others used as well, that took, before and after withdrawn calls, hit tests and summaries were gathered::
-
-    interrupt of                        1,000 before   after    100 before   after
-    page, seconds of its main thread            1.44    0.57          0.64    0.13
-    page, its longest task, ms                   201      17           205      13
-    server, seconds                             1.05    0.65          0.21    0.10
-    kernel, seconds                             0.26    0.28          0.13    0.12
-    arrival: longest task of the page, ms        233      68           148      58
-
-The page is not to have a task of more than 200 ms, nor to use more than 2 % of a core while 1,000 wait, nor to take
-more than 3 s from an interrupt until nothing waits, nor to keep more than 10 kB for each withdrawn call (`MOST`,
-`KEPT`): what exceeds that makes the command fail. In the best of three runs, with a load of 6 from others, before
-and after buttons out of view were no longer looked for under the pointer::
-
-    1,000 wait, later than 15 s after the last came     before   after
-    page, its main thread, % of a core                    2.03    1.61
-    page, its scripts, % of a core                        0.75    0.24
-    page, its whole process, % of a core                  2.80    2.40
-    1,000 wait, 5 to 15 s after the last came
-    page, its main thread, % of a core                    2.48    2.17
-    longest task: arrival; interrupt, ms                75; 12  64; 16
-    interrupt until none waits, s                         1.94    2.46
-
-Most of that was the frames in which the times that count down are drawn: with 10 requests, too, the main thread used
-1.58 %. The means of two runs each, with a load of 3 from others, before and after these times were drawn every five
-seconds, and cards had no timers of their own::
-
-    1,000 wait, % of a core                               before   after
-    main thread, in the first 15 s after the last came      1.67    1.40
-    main thread, 20 to 30 s after it                        1.18    0.83
-    whole process, in the first 15 s                        3.30    2.90
-    whole process, 20 to 30 s after it                      1.70    1.25
-
-What is left in the first 15 s is garbage of the arrival, which V8 collects after some ten seconds, and what JupyterLab
-renders at each change of the status of the kernel, and finishes when the page has time; later, the clock that
-JupyterLab shows in the notebook's toolbar while a cell runs, which draws a frame each second. The heap has 29 MB
-before, 38 MB with all and 34.8 MB after.
+something takes is told in seconds of the clock, which do. What exceeds `MOST` or `KEPT` makes the command fail.
+``docs/explanation/many-requests.md`` has what it measured, and when.
 """
 
 from __future__ import annotations
