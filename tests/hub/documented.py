@@ -34,7 +34,7 @@ CONFIGURES = "dan"
 LEFT_OUT = {
     "Credentials": "for a site whose libraries need the token of the Hub",
     "Tools that act as the user": "needs a provider: `test_sign_in.py`",
-    "Send the record to rsyslog": "needs another machine, with rsyslog and a certificate",
+    "Send the record to rsyslog": "needs another machine; on this one: `audit_sinks/test_rsyslog.py`",
 }
 
 #: What an administrator has before they read these pages, with a service and a role of their own.
