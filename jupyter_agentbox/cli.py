@@ -13,7 +13,6 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final, TextIO
 
-from jupyter_agentbox import database_commands, history_commands, server_commands
 from jupyter_agentbox.core.approvals import ApprovalRequest as StoredRequest
 from jupyter_agentbox.core.policy import Policy
 from jupyter_agentbox.core.reviewers import Via
@@ -30,7 +29,14 @@ from jupyter_agentbox.headless.terminal import Terminal, open_terminal
 from jupyter_agentbox.headless.terminal_reviewer import TerminalReviewer
 from jupyter_agentbox.headless.terminal_texts import decided_unasked
 from jupyter_agentbox.mcp_server.settings import BUSY_TIMEOUT, Approver, CodeServerSettings
-from jupyter_agentbox.sandbox import install
+
+#: Commands of modules that are imported only for them, with their help.
+_HISTORY_COMMANDS: Final = {
+    "history": "show what ran, who allowed it, and how it ended",
+    "audit": "check that nobody has changed the record of all calls",
+}
+_SERVER_COMMANDS: Final = {"servers": "sign in to or out of a remote MCP server of a running Jupyter server"}
+_DATABASE_COMMANDS: Final = {"db": "create or upgrade a database's tables, or remove old requests, as an administrator"}
 
 #: Exit codes.
 OK: Final = 0
@@ -50,6 +56,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the command and return its exit code."""
     name, *rest = (sys.argv[1:] if argv is None else argv) or [""]
     if name == "install-kernel":
+        from jupyter_agentbox.sandbox import install  # noqa: PLC0415  # the others need no kernelspecs
+
         return install.main(rest)
     if name == "hub":
         from jupyter_agentbox.hub import app as hub_service  # noqa: PLC0415  # an extra, that others need not have
@@ -63,11 +71,17 @@ def main(argv: Sequence[str] | None = None) -> int:
         from jupyter_agentbox.hub import auth_state_headers  # noqa: PLC0415  # only the Hub service runs it
 
         return auth_state_headers.main(rest)
-    if name in history_commands.NAMES:
+    if name in _HISTORY_COMMANDS:
+        from jupyter_agentbox import history_commands  # noqa: PLC0415  # SQLAlchemy takes a quarter of a second
+
         return history_commands.main([name, *rest])
-    if name in database_commands.NAMES:
+    if name in _DATABASE_COMMANDS:
+        from jupyter_agentbox import database_commands  # noqa: PLC0415  # as above
+
         return database_commands.main([name, *rest])
-    if name in server_commands.NAMES:
+    if name in _SERVER_COMMANDS:
+        from jupyter_agentbox import server_commands  # noqa: PLC0415  # the others need no HTTP client
+
         return server_commands.main([name, *rest])
     options = _parser().parse_args(argv)
     try:
@@ -440,7 +454,7 @@ def _parser() -> argparse.ArgumentParser:
     commands.add_parser(
         "auth-state-headers", help="print a header with a token of a user's sign-in to JupyterHub", add_help=False
     )
-    for name, text in {**history_commands.NAMES, **server_commands.NAMES, **database_commands.NAMES}.items():
+    for name, text in {**_HISTORY_COMMANDS, **_SERVER_COMMANDS, **_DATABASE_COMMANDS}.items():
         commands.add_parser(name, help=text, add_help=False)
     return parser
 

@@ -15,9 +15,6 @@ from jupyter_agentbox.exceptions import StorageError
 from jupyter_agentbox.storage.pruning import prune
 from jupyter_agentbox.storage.upgrade import upgrade
 
-#: The command, with its help.
-NAMES: Final = {"db": "create or upgrade a database's tables, or remove old requests, as an administrator"}
-
 #: Exit codes, as in the other commands.
 OK: Final = 0
 #: The command line is wrong, or the database cannot be used.
@@ -63,7 +60,7 @@ def _rights_in_words(options: argparse.Namespace) -> str:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="jupyter agentbox")
     commands = parser.add_subparsers(dest="command", required=True)
-    verbs = commands.add_parser("db", help=NAMES["db"]).add_subparsers(dest="verb", required=True)
+    verbs = commands.add_parser("db").add_subparsers(dest="verb", required=True)
     run = verbs.add_parser("upgrade", help="create the tables, or upgrade them to this release")
     _add_database(run)
     run.add_argument("--role", help="the PostgreSQL role of servers: it is granted the rights that they need")

@@ -29,12 +29,6 @@ from jupyter_agentbox.storage.audit_verification import Verification
 from jupyter_agentbox.storage.report_verification import ReportVerification
 from jupyter_agentbox.times import parse_time
 
-#: The commands, with their help.
-NAMES: Final = {
-    "history": "show what ran, who allowed it, and how it ended",
-    "audit": "check that nobody has changed the record of all calls",
-}
-
 #: Exit codes, as in the other commands.
 OK: Final = 0
 #: The record is broken.
@@ -224,8 +218,8 @@ def _database_url(given: str | None) -> str:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="jupyter agentbox")
     commands = parser.add_subparsers(dest="command", required=True)
-    _add_history(commands.add_parser("history", help=NAMES["history"]))
-    audit = commands.add_parser("audit", help=NAMES["audit"])
+    _add_history(commands.add_parser("history"))
+    audit = commands.add_parser("audit")
     verbs = audit.add_subparsers(dest="verb", required=True)
     verify = verbs.add_parser("verify", help="check the chain of all records, and name the first broken one")
     verify.add_argument(

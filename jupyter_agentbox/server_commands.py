@@ -17,9 +17,6 @@ from jupyter_agentbox.headless.results import ExecutionError
 from jupyter_agentbox.headless.server_api import ServerAddress
 from jupyter_agentbox.headless.terminal_sign_in import TerminalSignIn, WayBackError
 
-#: The command, with its help.
-NAMES: Final = {"servers": "sign in to or out of a remote MCP server of a running Jupyter server"}
-
 #: Exit codes, as in the other commands.
 OK: Final = 0
 #: Signing in or out failed.
@@ -106,7 +103,7 @@ def _url(text: str) -> str:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="jupyter agentbox", description="MCP servers of a running Jupyter server.")
     commands = parser.add_subparsers(dest="command", required=True)
-    verbs = commands.add_parser("servers", help=NAMES["servers"]).add_subparsers(dest="verb", required=True)
+    verbs = commands.add_parser("servers").add_subparsers(dest="verb", required=True)
     for verb, text in (
         ("sign-in", "sign in to a remote MCP server in your browser"),
         ("sign-out", "forget the sign-in to a remote MCP server, and stop it"),

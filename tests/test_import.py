@@ -75,8 +75,10 @@ def test_the_mcp_server_answers_its_client_before_it_loads_what_only_calls_need(
     assert loaded & {"jsonschema", "sqlalchemy", "jupyter_server", "IPython"} == set()
 
 
-def test_a_command_that_serves_no_mcp_client_does_not_load_the_sdk() -> None:
-    assert not {name.split(".")[0] for name in loaded_by("import jupyter_agentbox.cli")} & {"mcp", "mcp_types"}
+def test_a_command_loads_neither_the_sdk_nor_the_libraries_that_only_others_need() -> None:
+    loaded = {name.split(".")[0] for name in loaded_by("import jupyter_agentbox.cli")}
+
+    assert loaded & {"mcp", "mcp_types", "sqlalchemy", "tornado", "jupyter_client", "psutil"} == set()
 
 
 def test_a_server_that_uses_no_agent_loads_nothing_of_agents(tmp_path: Path) -> None:
