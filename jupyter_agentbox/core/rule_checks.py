@@ -57,6 +57,7 @@ _SERVERS_KEYS: Final = ("allow", "deny")
 HUB_POLICY_KEYS: Final = ("url", "public_key", "hub")
 #: 32 bytes in base64.
 _PUBLIC_KEY: Final = re.compile(r"[A-Za-z0-9+/]{43}=")
+_TRUST_KEY: Final = re.compile(r"[0-9a-f]{64}")
 _AUDIT_KEYS: Final = ("sinks", "when_down", "arguments", "token_file")
 
 
@@ -204,9 +205,13 @@ class RuleChecker:
 
     def _check_server(self, given: Node) -> None:
         if not isinstance(given.content, dict) or len(given.content) != 1:
-            self.say(given, 'a server is `{"command": ["PROGRAM", "ARGUMENT"]}` or `{"url": "https://HOST/*"}`')
+            known = '`{"command": ["PROGRAM", "ARGUMENT"]}`, `{"url": "https://HOST/*"}` or `{"trust_key": "…"}`'
+            self.say(given, f"a server is {known}")
             return
-        self.check_keys(given, ("command", "url"), "a server")
+        self.check_keys(given, ("command", "url", "trust_key"), "a server")
+        trust_key = member(given, "trust_key")
+        if trust_key is not None and not _TRUST_KEY.fullmatch(str(trust_key.content)):
+            self.say(trust_key, "`trust_key` must be 64 lower-case hexadecimal digits")
         self.check_text(given, "url", MAX_PATTERN)
         url = member(given, "url")
         if url is not None and isinstance(url.content, str) and url.content and (why := problem_of_url(url.content)):

@@ -135,6 +135,7 @@ def _patterns(given: JsonValue) -> tuple[ServerPattern, ...]:
         ServerPattern(
             command=tuple(str(part) for part in command) if isinstance(command := entry.get("command"), list) else (),
             url=str(entry.get("url", "")),
+            trust_key=str(entry.get("trust_key", "")),
         )
         for entry in entries
     )

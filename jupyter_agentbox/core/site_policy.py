@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from fnmatch import fnmatchcase
@@ -84,7 +84,7 @@ _IN_WORDS: Final[Mapping[Feature, str]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerPattern:
-    """A pattern for MCP servers: by command or URL, never by their user-given name.
+    """A pattern for MCP servers: by command, URL or trust key, never by their user-given name.
 
     Parameters
     ----------
@@ -92,10 +92,13 @@ class ServerPattern:
         Patterns for the program and each argument; a final `MORE` matches any others.
     url : str
         A URL, possibly with wildcards in its host and path.
+    trust_key : str
+        The trust key of exactly one command or URL.
     """
 
     command: tuple[str, ...] = ()
     url: str = ""
+    trust_key: str = ""
 
     def matches_command(self, command: Sequence[str], *, careful: bool) -> bool:
         """Whether it matches a command; if `careful`, wildcards do not match a parent reference in a path."""
@@ -132,6 +135,8 @@ class ServerPattern:
 
     def to_json(self) -> JsonObject:
         """Return the pattern as in a rules file."""
+        if self.trust_key:
+            return {"trust_key": self.trust_key}
         return {"command": list(self.command)} if self.command else {"url": self.url}
 
 
@@ -180,6 +185,10 @@ def _matches(pattern: str, part: str, *, careful: bool) -> bool:
     if pattern.startswith("-") and (not value or value.startswith("/") or "://" in value):
         return True  # the value of an option that begins like none
     return _ELSEWHERE.search(part[len(start) :]) is None
+
+
+def _has_key(patterns: Iterable[ServerPattern], trust_key: str) -> bool:
+    return bool(trust_key) and any(pattern.trust_key == trust_key for pattern in patterns)
 
 
 def _port(url: str) -> int | None:
@@ -304,28 +313,41 @@ class SitePolicy:
         if self.is_off(feature):
             raise LockedError(self._why_off(feature))
 
-    def why_no_command(self, command: Sequence[str], variables: Sequence[str]) -> str:
-        """Return why users may not have a server with this command and these variables; empty if they may."""
+    def why_no_command(self, command: Sequence[str], variables: Sequence[str], *, trust_key: str = "") -> str:
+        """Return why users may not have a server with this command and these variables; empty if they may.
+
+        Parameters
+        ----------
+        command : sequence of str
+            The program and its arguments.
+        variables : sequence of str
+            The names of the variables that its entry sets. The trust key does not tell their values.
+        trust_key : str
+            The server's trust key.
+        """
         if why := self._why_off(Feature.LOCAL_SERVERS):
             return why
-        if any(pattern.matches_command(command, careful=False) for pattern in self.denied):
-            return self._forbidden("what it starts")
+        if _has_key(self.denied, trust_key) or any(one.matches_command(command, careful=False) for one in self.denied):
+            return self._forbidden("what it starts", trust_key)
         if self.allowed is None:
             return ""
-        if not any(pattern.matches_command(command, careful=True) for pattern in self.allowed):
-            return self._forbidden("what it starts")
+        matches = (pattern.matches_command(command, careful=True) for pattern in self.allowed)
+        if not _has_key(self.allowed, trust_key) and not any(matches):
+            return self._forbidden("what it starts", trust_key)
         steering = [name for name in variables if any(fnmatchcase(name.upper(), one) for one in _STEERING)]
         return self._forbidden(f"its variable `{steering[0]}`") if steering else ""
 
-    def why_no_url(self, url: str) -> str:
-        """Return why users may not have a server at this URL; empty if they may."""
+    def why_no_url(self, url: str, *, trust_key: str = "") -> str:
+        """Return why users may not have a server at this URL and with this trust key; empty if they may."""
         if why := self._why_off(Feature.LOCAL_SERVERS):
             return why
-        if any(pattern.matches_url(url, careful=False) for pattern in self.denied):
-            return self._forbidden("its address")
-        if self.allowed is None or any(pattern.matches_url(url, careful=True) for pattern in self.allowed):
+        if _has_key(self.denied, trust_key) or any(one.matches_url(url, careful=False) for one in self.denied):
+            return self._forbidden("its address", trust_key)
+        if self.allowed is None or _has_key(self.allowed, trust_key):
             return ""
-        return self._forbidden("its address")
+        if any(pattern.matches_url(url, careful=True) for pattern in self.allowed):
+            return ""
+        return self._forbidden("its address", trust_key)
 
     def with_stricter(self, other: SitePolicy) -> SitePolicy:
         """Return a policy that permits only what both do."""
@@ -375,5 +397,6 @@ class SitePolicy:
             return f"{_IN_WORDS[feature]}: set by your administrator ({', '.join(self.off_by(feature))})"
         return ""
 
-    def _forbidden(self, what: str) -> str:
-        return f"your administrator does not allow {what} ({', '.join(self.files)})"
+    def _forbidden(self, what: str, trust_key: str = "") -> str:
+        named = f"; its trust key is {trust_key}" if trust_key else ""
+        return f"your administrator does not allow {what} ({', '.join(self.files)}){named}"

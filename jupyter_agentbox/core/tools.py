@@ -246,6 +246,8 @@ class ServerStatus:
         Whether it is a server of the project's ``.mcp.json`` that a person has trusted.
     sign_in_url : str
         The Hub service's page on which the user has to sign in to it; empty if there is none.
+    trust_key : str
+        Its trust key; empty if it cannot be started.
     """
 
     name: str
@@ -260,6 +262,7 @@ class ServerStatus:
     is_signed_in: bool = False
     is_of_project: bool = False
     sign_in_url: str = ""
+    trust_key: str = ""
 
     def to_json(self) -> JsonObject:
         """Return the status as the REST API sends it."""
@@ -276,6 +279,7 @@ class ServerStatus:
             "is_signed_in": self.is_signed_in,
             "is_of_project": self.is_of_project,
             "sign_in_url": self.sign_in_url,
+            "trust_key": self.trust_key,
         }
 
 

@@ -151,6 +151,7 @@ class ManagedServer:
             is_signed_in=self._is_signed_in,
             is_of_project=self.configuration.is_of_project,
             sign_in_url="" if self._refusal is None else self._refusal.url,
+            trust_key=self.trust_key,
         )
 
     @property

@@ -21,6 +21,7 @@ from .configuration import (
 )
 from .configuration_files import ConfigurationFiles
 from .registration import without_look_alikes
+from .trust_keys import trust_key_of
 
 #: File name of a site's servers, in a system-wide configuration directory.
 FILE_NAME: Final = "agentbox_mcp.json"
@@ -126,13 +127,13 @@ def central_servers(policy: SitePolicy, environment: Mapping[str, str]) -> Confi
 
 def admitted_server(server: ServerConfiguration, policy: SitePolicy) -> ServerConfiguration:
     """Return a user's server, or its replacement if the site does not permit it."""
-    why = ""
+    why, key = "", trust_key_of(server)
     if isinstance(server, StdioServer):
-        why = policy.why_no_command((server.command, *server.args), [*server.env])
+        why = policy.why_no_command((server.command, *server.args), [*server.env], trust_key=key)
     elif isinstance(server, HttpServer):
-        why = policy.why_no_url(server.url)
+        why = policy.why_no_url(server.url, trust_key=key)
         if not why and server.headers_helper:
-            why = policy.why_no_command(server.headers_helper, ())
+            why = policy.why_no_command(server.headers_helper, (), trust_key=key)
     return UnusableServer(name=server.name, transport=server.transport, error=why) if why else server
 
 

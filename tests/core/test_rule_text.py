@@ -251,6 +251,10 @@ def test_a_file_of_the_site_says_which_features_and_servers_its_users_have() -> 
         allowed=(ServerPattern(command=("uvx", "mcp-*", "...")), ServerPattern(url="https://a.example.org/*")),
         files=("rules.json",),
     )
+    key = "0f" * 32
+    assert site(servers={"deny": [{"trust_key": key}]}).site == SitePolicy(
+        denied=(ServerPattern(trust_key=key),), files=("rules.json",)
+    )
     assert site().site == SitePolicy()
     assert site(servers={}).site == SitePolicy(files=("rules.json",))
     assert site(features={}).site == SitePolicy(files=("rules.json",))
@@ -316,6 +320,8 @@ UNMATCHABLE = {
         ({"servers": {"allow": [{"command": ["uvx", 1]}]}}, "`command` must be a list"),
         ({"servers": {"deny": [{"url": "example.org"}]}}, "`url` must begin with"),
         ({"servers": {"deny": [{"url": ""}]}}, "`url` is empty"),
+        ({"servers": {"deny": [{"trust_key": "0F" * 32}]}}, "`trust_key` must be 64 lower-case"),
+        ({"servers": {"deny": [{"trust_key": 5}]}}, "`trust_key` must be 64 lower-case"),
         *(({"servers": {"deny": [{"url": url}]}}, why) for url, why in UNMATCHABLE.items()),
         ({"feature": {}}, "unknown key `feature`: did you mean `features`?"),
         ({"servers": {"deny": [{"command": ["/opt/[z-a]"]}]}}, "`z-a` in `[z-a]` is upside down: write `a-z`"),

@@ -191,6 +191,25 @@ def test_a_variable_that_steers_a_command_is_not_allowed_with_it(name: str) -> N
     assert SitePolicy(allowed=(UVX,)).why_no_command(command, ["TOKEN"]) == ""
 
 
+def test_a_trust_key_is_for_exactly_one_server() -> None:
+    only = SitePolicy(allowed=(ServerPattern(trust_key="a" * 64),))
+    assert only.why_no_command(("uvx", "x"), [], trust_key="a" * 64) == ""
+    assert only.why_no_url("https://a.example.org/", trust_key="a" * 64) == ""
+    assert only.why_no_command(("uvx", "x"), [], trust_key="b" * 64).endswith(f"its trust key is {'b' * 64}")
+    assert only.why_no_url("https://a.example.org/", trust_key="b" * 64).endswith(f"its trust key is {'b' * 64}")
+    assert only.why_no_command(("uvx", "x"), []) != ""
+    # The key does not say what the variables are.
+    assert "`PATH`" in only.why_no_command(("uvx", "x"), ["PATH"], trust_key="a" * 64)
+
+
+def test_a_denied_trust_key_is_denied_also_if_the_command_or_the_address_is_allowed() -> None:
+    policy = SitePolicy(allowed=(UVX, CENTRAL), denied=(ServerPattern(trust_key="a" * 64),))
+    command, url = ("uvx", "mcp-server-git"), "https://a.example.org/mcp/x"
+    assert policy.why_no_command(command, [], trust_key="b" * 64) == policy.why_no_url(url, trust_key="b" * 64) == ""
+    assert policy.why_no_command(command, [], trust_key="a" * 64) != ""
+    assert policy.why_no_url(url, trust_key="a" * 64) != ""
+
+
 def test_of_two_files_the_stricter_holds() -> None:
     one = SitePolicy(
         features={Feature.GRANTS: Lock.FORCE_OFF, Feature.EDIT: Lock.USER_CHOICE},
@@ -221,9 +240,10 @@ def test_of_two_files_only_the_one_that_turns_a_feature_off_is_named() -> None:
 
 
 def test_a_pattern_is_written_as_it_stands_in_a_file() -> None:
-    assert (UVX.to_json(), CENTRAL.to_json()) == (
+    assert (UVX.to_json(), CENTRAL.to_json(), ServerPattern(trust_key="a" * 64).to_json()) == (
         {"command": ["uvx", "mcp-server-*"]},
         {"url": "https://*.example.org/mcp/*"},
+        {"trust_key": "a" * 64},
     )
 
 

@@ -79,6 +79,7 @@ def test_a_servers_status_is_sent_whole() -> None:
         "is_signed_in": False,
         "is_of_project": False,
         "sign_in_url": "",
+        "trust_key": "",
     }
 
 

@@ -13,6 +13,7 @@ from jupyter_agentbox.core.site_policy import Feature, HubPolicySource, Lock, Se
 from jupyter_agentbox.mcp_client.configuration import HttpServer, StdioServer, UnusableServer
 from jupyter_agentbox.mcp_client.configuration_files import ConfigurationFiles
 from jupyter_agentbox.mcp_client.site_servers import SiteServers
+from jupyter_agentbox.mcp_client.trust_keys import trust_key_of
 
 GIT = {"command": "uvx", "args": ["mcp-server-git"]}
 SHELL = {"command": "bash", "args": ["-c", "true"]}
@@ -132,6 +133,16 @@ def test_a_program_that_prints_headers_must_be_one_that_users_may_start(site: Si
     site.policy = SitePolicy(allowed=patterns)
     site.write(site.users, crm={"url": "https://crm.example/mcp", **({"headersHelper": helper} if helper else {})})
     assert site.kinds() == {"crm": kind}
+
+
+@pytest.mark.parametrize("entry", [GIT, {"url": "https://crm.example/mcp", "headersHelper": "bash -c true"}])
+def test_a_site_can_list_a_server_by_its_trust_key(site: Site, entry: dict[str, Any]) -> None:
+    site.write(site.users, one=entry, other=SHELL)
+    key = trust_key_of(site.source.load().servers["one"])
+    site.policy = SitePolicy(allowed=(ServerPattern(trust_key=key),))
+    assert site.kinds() == {"one": HttpServer if "url" in entry else StdioServer, "other": UnusableServer}
+    site.policy = SitePolicy(denied=(ServerPattern(trust_key=key),))
+    assert site.kinds() == {"one": UnusableServer, "other": StdioServer}
 
 
 AT_THE_HUB = SitePolicy(
