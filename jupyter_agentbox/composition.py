@@ -28,6 +28,7 @@ from jupyter_agentbox.mcp_client.configuration import where_to_look
 from jupyter_agentbox.mcp_client.configuration_files import ConfigurationFiles
 from jupyter_agentbox.mcp_client.hub_approvals import HubApprovals
 from jupyter_agentbox.mcp_client.limits import ServerLimits
+from jupyter_agentbox.mcp_client.own_servers import OwnServers, ReviewableServers
 from jupyter_agentbox.mcp_client.project_servers import LayeredConfiguration, ProjectServers, TrustedServers
 from jupyter_agentbox.mcp_client.registry import ServerRegistry
 from jupyter_agentbox.mcp_client.seen_tools import SeenTools
@@ -94,7 +95,9 @@ class Settings:
     project : Path or None
         The directory whose ``.mcp.json`` is read; ``None`` for none.
     trusted_servers : Path or None
-        The file of the project's servers that a person trusts; required with a project.
+        The file of the servers that a person trusts; required with a project, and for reviews.
+    reviews_changed_servers : bool
+        Whether a new or changed entry of `mcp_config_path` is used only after a person trusted it.
     seen_tools : Path or None
         The file of the tool definitions that a person has seen; ``None`` to keep them in memory.
     sign_ins : Path or None
@@ -125,6 +128,7 @@ class Settings:
     added_servers: Path | None = None
     project: Path | None = None
     trusted_servers: Path | None = None
+    reviews_changed_servers: bool = False
     seen_tools: Path | None = None
     sign_ins: Path | None = None
     sign_in_storage: Place = "auto"
@@ -159,6 +163,7 @@ class AgentBox:
     checker: JsonSchemaChecker
     trail: SiteTrail
     hub_approvals: HubApprovals
+    own_servers: OwnServers | None
 
     async def start(self) -> None:
         """Close requests that servers which no longer run left open.
@@ -258,12 +263,12 @@ def build(
 
     trail = _trail(settings, site, clock, redaction)
     kept = RecordedStore(store, trail.current, trail.for_running)
-    project = _project(settings)
+    project, own = _project(settings), _own_servers(settings)
     sign_ins = (
         None if settings.sign_ins is None else LocalSignInStore(settings.sign_ins, place=settings.sign_in_storage)
     )
     tools = McpServers(
-        source=_configuration(settings, project, site),
+        source=_configuration(settings, own, project, site),
         limits=settings.limits,
         on_change=lambda: _all(announcer.servers_changed, changes.notice),
         on_log=on_log,
@@ -351,8 +356,8 @@ def build(
         modes=modes,
         registrations=RegistrationManager(
             calls=calls,
-            registry=_registry(settings, tools, policy=site),
-            project=project,
+            registry=_registry(settings, tools, own, policy=site),
+            project=project if own is None else ReviewableServers(own, project),
             list_tools=tools.list_tools,
             changing=changes.recorded_elsewhere,
         ),
@@ -368,6 +373,7 @@ def build(
         checker=checker,
         trail=trail,
         hub_approvals=hub_approvals,
+        own_servers=own,
     )
 
 
@@ -400,9 +406,11 @@ def _trail(settings: Settings, site: Callable[[], SitePolicy], clock: Clock, red
     return SiteTrail(audit, site=site, make=make)
 
 
-def _configuration(settings: Settings, project: ProjectServers | None, site: Callable[[], SitePolicy]) -> SiteServers:
+def _configuration(
+    settings: Settings, own: OwnServers | None, project: ProjectServers | None, site: Callable[[], SitePolicy]
+) -> SiteServers:
     """Return the MCP servers of the user, of the project and of the site."""
-    files = ConfigurationFiles(settings.mcp_config_path, os.environ)
+    files = own or ConfigurationFiles(settings.mcp_config_path, os.environ)
     return SiteServers(
         files if project is None else LayeredConfiguration(files, project),
         policy=site,
@@ -429,6 +437,17 @@ def _project(settings: Settings) -> ProjectServers | None:
     return ProjectServers(settings.project, os.environ, TrustedServers(settings.trusted_servers))
 
 
+def _own_servers(settings: Settings) -> OwnServers | None:
+    if not settings.reviews_changed_servers or settings.trusted_servers is None:
+        return None
+    return OwnServers(
+        settings.mcp_config_path,
+        os.environ,
+        TrustedServers(settings.trusted_servers),
+        is_protected=lambda path: hasattr(os, "geteuid") and os.geteuid() != 0 and not why_unprotected(path),
+    )
+
+
 def rule_files(*, user: Path | None) -> HubPolicies:
     """Return the rules that apply: the site's, those of its Hub service and, if wanted, the user's."""
     files = RuleFiles(
@@ -440,12 +459,21 @@ def rule_files(*, user: Path | None) -> HubPolicies:
     return HubPolicies(files, path=hub_policy_path(), user=user_of_hub, clock=SystemClock())
 
 
-def _registry(settings: Settings, catalog: ToolCatalog, *, policy: Callable[[], SitePolicy]) -> ServerRegistry | None:
+def _registry(
+    settings: Settings, catalog: ToolCatalog, own: OwnServers | None, *, policy: Callable[[], SitePolicy]
+) -> ServerRegistry | None:
     if settings.added_servers is None:
         return None
+    added = settings.added_servers
+
+    def keep(name: str, configuration: Mapping[str, JsonValue]) -> None:
+        if own is not None:
+            own.trust_new(added, name, configuration)
+        keep_server(added, name, configuration)
+
     return ServerRegistry(
         known=lambda: [status.name for status in catalog.servers()],
-        keep=partial(keep_server, settings.added_servers),
+        keep=keep,
         limits=settings.limits,
         policy=policy,
     )

@@ -95,6 +95,10 @@ class AgentBoxApp(ServerTraits, McpTraits, AgentTraits, ExtensionApp):
         can_tell = hub_auth_of(self._server()) is not None
         return str((DecideWith.PERSON if can_tell else DecideWith.ANY).value)
 
+    @default("review_changed_servers")
+    def _default_review_changed_servers(self) -> bool:
+        return hub_auth_of(self._server()) is not None
+
     _preloading: asyncio.Task[None] | None = None
     _stopping_idle: asyncio.Task[None] | None = None
 
@@ -212,8 +216,9 @@ class AgentBoxApp(ServerTraits, McpTraits, AgentTraits, ExtensionApp):
             manual_calls=box.manual_calls,
             servers_file=ServersFile(
                 Path(self.mcp_config_path),
-                known=lambda: [status.name for status in box.tools.servers()],
+                known=lambda: box.tools.names,
                 environment=os.environ,
+                trust=None if box.own_servers is None else box.own_servers.trust_new,
             ),
             seen_tools=box.seen_tools,
             sign_ins=box.sign_ins,
@@ -279,6 +284,7 @@ class AgentBoxApp(ServerTraits, McpTraits, AgentTraits, ExtensionApp):
             added_servers=added,
             project=Path(self._server().root_dir) if self.read_project_servers and added is not None else None,
             trusted_servers=trusted_servers_path(),
+            reviews_changed_servers=self.review_changed_servers,
             seen_tools=seen_tools_path(),
             sign_ins=sign_ins_path(),
             sign_in_storage=cast(Place, self.sign_in_storage),

@@ -243,7 +243,7 @@ class ServerStatus:
     is_signed_in : bool
         Whether its requests carry the token of a person's sign-in.
     is_of_project : bool
-        Whether it is a server of the project's ``.mcp.json`` that a person has trusted.
+        Whether it is a server of the project's ``.mcp.json``, whether or not a person has trusted it.
     sign_in_url : str
         The Hub service's page on which the user has to sign in to it; empty if there is none.
     trust_key : str

@@ -143,8 +143,10 @@ class UnusableServer:
         Whether the user disabled it; then there is no error.
     needs_trust : bool
         Whether a person must trust it first.
+    is_of_project : bool
+        Whether it is a server of the project's ``.mcp.json`` that a person must trust first.
     env_file : str or None
-        Path of the ``envFile`` that could not be read.
+        Path of the ``envFile`` that could not be read, or that an entry names which a person must trust first.
     """
 
     name: str
@@ -152,9 +154,8 @@ class UnusableServer:
     error: str
     is_disabled: bool = False
     needs_trust: bool = False
+    is_of_project: bool = False
     env_file: str | None = None
-
-    is_of_project: ClassVar[bool] = False
 
 
 #: The path of a key, its offset, and whether it stands there again.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias
@@ -26,10 +26,23 @@ class ConfigurationFiles:
         The files. The first one that defines a server takes precedence.
     environment : mapping
         The source of variables, read when a file is loaded.
+    parse : callable
+        Parses a file's text, as `parse_configuration` does; of a missing file, ``{}``.
+    also : sequence of Path
+        Other files on which the result depends.
     """
 
-    def __init__(self, paths: Sequence[Path], environment: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        paths: Sequence[Path],
+        environment: Mapping[str, str],
+        *,
+        parse: Callable[[Path, str, Mapping[str, str]], Configuration] = parse_configuration,
+        also: Sequence[Path] = (),
+    ) -> None:
         self._paths = tuple(paths)
+        self._parse = parse
+        self._also = tuple(also)
         self._environment = environment
         self._stamp: _Stamp | None = None
         self._watched: tuple[Path, ...] = self._paths
@@ -41,15 +54,16 @@ class ConfigurationFiles:
         """Return the configuration; the same object as last time if no file changed. Costs one ``stat`` per file."""
         if self._stamp is None or self._stamp != _stamp(self._watched):
             # the stamp is taken first, so that a change during the read is noticed next time
-            stamp = _stamp(self._paths)
+            first = (*self._paths, *self._also)
+            stamp = _stamp(first)
             self._configuration = self._read()
             env_files = {
                 Path(server.env_file)
                 for server in self._configuration.servers.values()
                 if not isinstance(server, HttpServer) and server.env_file
             }
-            self._watched = (*self._paths, *sorted(env_files))
-            self._stamp = (*stamp, *_stamp(self._watched[len(self._paths) :]))
+            self._watched = (*first, *sorted(env_files))
+            self._stamp = (*stamp, *_stamp(self._watched[len(first) :]))
         return self._configuration
 
     def _read(self) -> Configuration:
@@ -59,13 +73,12 @@ class ConfigurationFiles:
             try:
                 text = path.read_text("utf-8-sig")
             except FileNotFoundError:
-                self._valid.pop(path, None)
-                continue
+                text = "{}"
             except (OSError, UnicodeDecodeError) as error:
                 reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
                 problems.append(ConfigurationProblem(path=str(path), message=f"cannot be read: {reason}"))
                 continue
-            read = parse_configuration(path, text, self._environment)
+            read = self._parse(path, text, self._environment)
             if read.servers or not read.problems:
                 self._valid[path] = read.servers
             elif self._valid.get(path):

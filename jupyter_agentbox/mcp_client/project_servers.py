@@ -42,8 +42,8 @@ _WITHOUT_EFFECT: Final = frozenset({"timeout", "disabled"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ProjectServer:
-    """A server in a project's file, as shown to a person before it is trusted.
+class ProposedEntry:
+    """A server's entry in a file, as shown to a person before it is trusted.
 
     Parameters
     ----------
@@ -57,6 +57,8 @@ class ProjectServer:
         The entry as written, without secret values.
     trusted_before : dict or None
         The previously trusted entry of that name, if different.
+    is_of_project : bool
+        Whether the file is a project's, not the user's own.
     """
 
     name: str
@@ -64,6 +66,7 @@ class ProjectServer:
     key: str
     configuration: JsonObject
     trusted_before: JsonObject | None = None
+    is_of_project: bool = True
 
 
 def entry_key(path: Path, name: str, entry: Mapping[str, JsonValue]) -> str:
@@ -84,7 +87,7 @@ def entry_key(path: Path, name: str, entry: Mapping[str, JsonValue]) -> str:
 
 
 class TrustedServers:
-    """The servers of projects that a person has trusted, in a file that only this user can read.
+    """The entries of servers that a person has trusted, in a file that only this user can read.
 
     Parameters
     ----------
@@ -93,19 +96,37 @@ class TrustedServers:
     """
 
     def __init__(self, path: Path) -> None:
-        self._path = path
+        self.path = path
         self._lock = threading.Lock()
 
     def stamp(self) -> object:
         """Return a value that changes with the file."""
-        return _stamp(self._path)
+        return _stamp(self.path)
 
-    def read(self, project: Path) -> dict[str, JsonObject]:
-        """Return the trusted servers in a project's file: ``key`` and ``configuration`` by name."""
-        found = object_of(self._read().get(str(project)))
+    def read(self, file: Path) -> dict[str, JsonObject]:
+        """Return the trusted servers in a file: ``key`` and ``configuration`` by name."""
+        found = object_of(self._read().get(str(file)))
         return {name: entry for name, entry in found.items() if isinstance(entry, dict)}
 
-    def keep(self, project: Path, name: str, entry: JsonObject | None) -> None:
+    def is_new(self, file: Path) -> bool:
+        """Whether nothing is known of a file: neither what is trusted in it, nor that nothing is."""
+        if not self.path.exists():
+            return True
+        known = self._read_file()
+        return known is not None and str(file) not in known
+
+    def adopt(self, file: Path, entries: Mapping[str, JsonObject]) -> None:
+        """Trust all entries of a new file, which may have none.
+
+        Raises
+        ------
+        OSError
+            If that cannot be stored.
+        """
+        with self._lock:
+            self._write({**self._read(), str(file): dict(entries)})
+
+    def keep(self, file: Path, name: str, entry: JsonObject | None) -> None:
         """Trust a server, or with ``None`` withdraw trust.
 
         Raises
@@ -115,18 +136,23 @@ class TrustedServers:
         """
         with self._lock:
             known = self._read()
-            servers = {key: value for key, value in object_of(known.get(str(project))).items() if key != name}
+            servers = {key: value for key, value in object_of(known.get(str(file))).items() if key != name}
             if entry is not None:
                 servers[name] = entry
-            known[str(project)] = servers
-            trusted = {path: entries for path, entries in known.items() if entries}
-            replace_file(self._path, json.dumps({"trusted": trusted}, indent=2).encode())
+            self._write({**known, str(file): servers})
+
+    def _write(self, trusted: JsonObject) -> None:
+        replace_file(self.path, json.dumps({"trusted": trusted}, indent=2).encode())
 
     def _read(self) -> JsonObject:
+        return self._read_file() or {}
+
+    def _read_file(self) -> JsonObject | None:
+        """Return what is trusted by file; ``None`` if it cannot be read."""
         try:
-            return object_of(object_of(json.loads(self._path.read_text("utf-8"))).get("trusted"))
+            return object_of(object_of(json.loads(self.path.read_text("utf-8"))).get("trusted"))
         except (OSError, ValueError, RecursionError):
-            return {}
+            return None
 
 
 class ProjectServers:
@@ -148,7 +174,7 @@ class ProjectServers:
         self._trusted = trusted
         self._stamp: object = None
         self._configuration = Configuration()
-        self._known: dict[str, ProjectServer] = {}
+        self._known: dict[str, ProposedEntry] = {}
 
     def load(self) -> Configuration:
         """Return the configuration; the same object as last time if nothing changed. Costs two ``stat``."""
@@ -158,7 +184,7 @@ class ProjectServers:
             self._stamp = stamp
         return self._configuration
 
-    def find(self, name: str) -> ProjectServer:
+    def find(self, name: str) -> ProposedEntry:
         """Return a server as currently in the file, trusted or not.
 
         Raises
@@ -247,7 +273,7 @@ class ProjectServers:
         check_entry(name, entry)
         before = trusted.get(name, {})
         is_trusted = before.get("key") == key
-        self._known[name] = ProjectServer(
+        self._known[name] = ProposedEntry(
             name=name,
             path=str(self.path),
             key=key,
@@ -261,7 +287,7 @@ class ProjectServers:
             f"the MCP server `{name}` of this project's {FILE_NAME} {changed}, so it was not started: press “Review…”"
             " beside its name in JupyterLab's side panel, tab “Servers”"
         )
-        return UnusableServer(name=name, transport=transport, error=message, needs_trust=True)
+        return UnusableServer(name=name, transport=transport, error=message, needs_trust=True, is_of_project=True)
 
 
 class LayeredConfiguration:

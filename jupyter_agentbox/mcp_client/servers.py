@@ -104,6 +104,11 @@ class McpServers:
         self._reload()
         return tuple(server.status for server in self._servers.values())
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of all servers as of the last look at the configuration. Can be read in any thread."""
+        return tuple(self._servers)
+
     def problems(self) -> Sequence[ConfigurationProblem]:
         """Return the problems in the configuration files."""
         self._reload()

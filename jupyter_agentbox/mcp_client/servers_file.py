@@ -101,9 +101,19 @@ class ServersFile:
         Returns the names of all existing servers.
     environment : mapping
         The source of servers' variables.
+    trust : callable, optional
+        Trusts an entry that a person adds, given the file, its name and the entry. Raises `ServerConfigurationError`.
     """
 
-    def __init__(self, path: Path, *, known: Callable[[], Collection[str]], environment: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        path: Path,
+        *,
+        known: Callable[[], Collection[str]],
+        environment: Mapping[str, str],
+        trust: Callable[[Path, str, JsonObject], None] | None = None,
+    ) -> None:
+        self._trust = trust
         self.path = path
         self._known = known
         self._environment = environment
@@ -148,6 +158,8 @@ class ServersFile:
         if _revision(content) != revision:
             raise ServerConfigurationError(f"`{self.path}` has changed meanwhile and was left as it is: look again")
         text = self._inserted(content, name, configuration).whole
+        if self._trust is not None:
+            self._trust(self.path, name, configuration)
         try:
             self._replace((_BOM if content is not None and content.startswith(_BOM) else b"") + text.encode())
         except OSError as error:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,7 +15,7 @@ from tests.browser.lab import PATIENCE
 from tests.postgresql import programs
 
 from .documented import Site, running_site
-from .hub import OWNER, Hub, kept_ports, missing, running_hub
+from .hub import Hub, kept_ports, mcp_server, missing, running_hub
 from .machine import why_no_machine
 
 
@@ -86,9 +85,5 @@ def new_page(*options: str) -> Iterator[Page]:
 @pytest.fixture
 def shop(hub: Hub) -> Iterator[None]:
     """Give the owner's server an MCP server."""
-    file = hub.root / "homes" / OWNER / ".jupyter" / "mcp.json"
-    file.parent.mkdir(exist_ok=True)
-    entry = {"command": sys.executable, "args": ["-m", "jupyter_agentbox.demo.shop"]}
-    file.write_text(json.dumps({"mcpServers": {"shop": entry}}))
-    yield
-    file.unlink()
+    with mcp_server(hub, "shop", {"command": sys.executable, "args": ["-m", "jupyter_agentbox.demo.shop"]}):
+        yield

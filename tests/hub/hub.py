@@ -346,6 +346,20 @@ class Session:
         return next((cookie.value or "" for cookie in self.jar if (cookie.name, cookie.path) == ("_xsrf", path)), "")
 
 
+@contextmanager
+def mcp_server(hub: Hub, name: str, entry: Mapping[str, Any]) -> Iterator[None]:
+    """Let the owner add an MCP server as in the panel, and take it away."""
+    owner = Session(hub, OWNER)
+    owner.open_lab(hub.server())
+    url = f"{hub.server()}{API}servers/{name}"
+    code, preview = owner.ask(f"{url}/preview", {"configuration": entry})
+    assert code == 200, preview
+    code, added = owner.ask(url, {"configuration": entry, "revision": preview["revision"]}, method="PUT")
+    assert code == 201, added
+    yield
+    Path(added["file"]).unlink()
+
+
 def answered(
     opener: urllib.request.OpenerDirector,
     url: str,

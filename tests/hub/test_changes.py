@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
 
 import pytest
 
-from .hub import API, COLLABORATOR, OWNER, Hub, Session
+from .hub import API, COLLABORATOR, OWNER, Hub, Session, mcp_server
 
 #: What somebody does to a server, and its name in the record.
 ACTIONS = {"start": "start_server", "stop": "stop_server", "restart": "restart_server"}
@@ -18,11 +17,8 @@ Ask = Callable[[str], int]
 @pytest.fixture
 def name(hub: Hub) -> Iterator[str]:
     """Give the name of an MCP server that the owner has."""
-    file = hub.root / "homes" / OWNER / ".jupyter" / "mcp.json"
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(json.dumps({"mcpServers": {"idle": {"command": "/bin/false"}}}))
-    yield "idle"
-    file.unlink()
+    with mcp_server(hub, "idle", {"command": "/bin/false"}):
+        yield "idle"
 
 
 def browser(hub: Hub, user: str) -> Ask:

@@ -29,7 +29,7 @@ class RegistrationManager:
     registry : Registry or None
         Adds the servers; ``None`` if none may be added.
     project : Project or None
-        The project's own servers; ``None`` if they are not used.
+        The servers that need trust, of the project or of the user's own files; ``None`` if none do.
     list_tools : callable, optional
         Starts a server by name and lists its tools; required with a project.
     changing : callable
@@ -105,12 +105,12 @@ class RegistrationManager:
         return await self._started.begin(partial(self.register, name, configuration, origin))
 
     async def begin_review(self, name: str, *, askers: tuple[Asker, ...] = ()) -> ApprovalRequest:
-        """Request trust in a server of the project, and return the request; once per state of its configuration.
+        """Request trust in a server, and return the request; once per state of its configuration.
 
         Raises
         ------
         ServerConfigurationError
-            If the project has no such server.
+            If no server of that name needs trust.
         ToolCallRejectedError
             If a rule denies it.
         TooManyRequestsError, StorageError
@@ -131,7 +131,7 @@ class RegistrationManager:
         return request
 
     def distrust(self, name: str) -> None:
-        """Withdraw trust in a server of the project.
+        """Withdraw trust in a server.
 
         Raises
         ------

@@ -1,9 +1,10 @@
-"""The tool that trusts an MCP server of a project."""
+"""The tool that trusts an MCP server of a project, or a changed one of the user's own."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from typing import Final, Protocol
 
 from jupyter_agentbox.core.calls import JsonObject, ToolCall
@@ -30,10 +31,17 @@ _DESCRIPTION: Final = ToolDescription(
         "additionalProperties": False,
     },
 )
+_OWN_DESCRIPTION: Final = replace(
+    _DESCRIPTION,
+    title="Trust a new or changed MCP server",
+    description="The file of your MCP servers has a new or changed entry, which was not added in the panel. If you"
+    " allow it, the server is started outside every sandbox, with your rights, now and whenever its tools are used. If"
+    " the entry changes, you are asked again. Secret values are hidden.",
+)
 
 
 class ProposedServer(Protocol):
-    """A server in a project's configuration, as shown before it is trusted."""
+    """A server in a configuration file, as shown before it is trusted."""
 
     @property
     def name(self) -> str:
@@ -55,9 +63,13 @@ class ProposedServer(Protocol):
     def trusted_before(self) -> JsonObject | None:
         """The entry previously trusted under its name, if it has changed."""
 
+    @property
+    def is_of_project(self) -> bool:
+        """Whether the file is a project's, not the user's own."""
+
 
 class Project(Protocol):
-    """The MCP servers of a project."""
+    """The MCP servers that need trust: those of a project, and perhaps the user's own."""
 
     def find(self, name: str) -> ProposedServer:
         """Return a server as currently configured.
@@ -96,7 +108,7 @@ class ProjectTool:
     Parameters
     ----------
     project : Project
-        The server's project.
+        Trusts the server.
     server : ProposedServer
         The server as shown.
     list_tools : callable
@@ -120,7 +132,7 @@ class ProjectTool:
 
     async def describe(self, server: str, tool: str) -> ToolDescription:  # noqa: ARG002  # there is but one
         """Return the tool's description."""
-        return _DESCRIPTION
+        return _DESCRIPTION if self._server.is_of_project else _OWN_DESCRIPTION
 
     async def call_tool(self, call: ToolCall, *, listener: CallListener | None = None) -> ToolResult:  # noqa: ARG002  # it says nothing before its end
         """Trust the server and start it. If it does not start, it remains trusted.

@@ -41,6 +41,7 @@ class ServerHandler(ConfigurationHandler):
         reviewer = await reviewer_of(self, AUTH_RESOURCE)
         reviewer.check(self.services.decisions.decide_with)
         async with self.services.changes.by(reviewer):
+            self.catalog.servers()  # reads the file again here: in a thread, no server could be stopped
             await asyncio.to_thread(self.file.add, name, configuration, revision=revision)
             self.log.info("jupyter_agentbox: %s added the MCP server %s", reviewer.name, name)
             self.catalog.servers()  # reads the file again, and notifies pages
@@ -59,6 +60,7 @@ class ServerPreviewHandler(ConfigurationHandler):
         configuration = body.get("configuration")
         if not isinstance(configuration, dict) or len(body) > 1:
             raise InvalidDecisionError("the body must have a `configuration` as in mcp.json, and nothing else")
+        self.catalog.servers()  # as above
         addition = await asyncio.to_thread(self.file.preview, name, configuration)
         self.finish_json(addition.to_json())
 

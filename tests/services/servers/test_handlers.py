@@ -238,6 +238,21 @@ async def test_a_server_that_cannot_be_added_changes_nothing(
     assert (tmp_path / "mcp.json").read_bytes() == before
 
 
+@pytest.mark.parametrize("is_shown", [True, False])
+async def test_a_server_is_shown_and_added_just_after_a_running_one_was_taken_out_of_the_file(
+    fetch: Any, jp_fetch: Any, tmp_path: Path, is_shown: bool
+) -> None:
+    await fetch("servers", "mini", "start", body={})
+    (tmp_path / "mcp.json").write_text("{}")
+    if is_shown:
+        code, _ = await fetch("servers", "second", "preview", body={"configuration": MINI})
+        assert code == 200
+    else:
+        revision = hashlib.sha256(b"{}").hexdigest()
+        code, _ = await put(jp_fetch, "second", {"configuration": MINI, "revision": revision})
+        assert code == 201
+
+
 async def test_who_may_not_decide_adds_no_server(jp_fetch: Any, jp_serverapp: Any, tmp_path: Path) -> None:
     decisions = jp_serverapp.web_app.settings[SETTINGS_KEY].decisions
     before = (tmp_path / "mcp.json").read_bytes()
@@ -262,6 +277,15 @@ async def test_servers_of_other_programs_are_listed(
     assert [(each["name"], each["is_known"]) for each in body["servers"]] == [("mini", True), ("new", False)]
 
 
+async def ended(fetch: Any, request_id: str) -> Any:
+    """Return a request that has ended."""
+    while True:
+        _, request = await fetch("approvals", request_id)
+        if request["status"] != "pending" and (request["outcome"] or {}).get("state") != "running":
+            return request
+        await asyncio.sleep(0.01)
+
+
 class TestProject:
     """A server that the project's `.mcp.json` names."""
 
@@ -280,14 +304,6 @@ class TestProject:
         path.write_text(json.dumps({"mcpServers": {"mini": {**MINI, "env": {"A_TOKEN": "s3cret"}}}}))
         return path
 
-    @staticmethod
-    async def ended(fetch: Any, request_id: str) -> Any:
-        while True:
-            _, request = await fetch("approvals", request_id)
-            if request["status"] != "pending" and (request["outcome"] or {}).get("state") != "running":
-                return request
-            await asyncio.sleep(0.01)
-
     async def test_its_server_starts_once_a_person_allowed_what_was_shown(self, fetch: Any, project: Path) -> None:
         _, body = await fetch("servers")
         assert [(each["name"], each["state"]) for each in body["servers"]] == [("mini", "needs_trust")]
@@ -302,14 +318,14 @@ class TestProject:
 
         answer = {"decision": "allow_once", "digest": request["call"]["digest"]}
         await fetch("approvals", request["id"], "decision", body=answer)
-        assert (await self.ended(fetch, request["id"]))["outcome"]["state"] == "succeeded"
+        assert (await ended(fetch, request["id"]))["outcome"]["state"] == "succeeded"
         _, body = await fetch("servers")
         assert [(each["state"], each["is_of_project"]) for each in body["servers"]] == [("running", True)]
 
         code, _ = await fetch("servers", "mini", "trust", method="DELETE")
         assert code == 204
         _, body = await fetch("servers")
-        assert [(each["state"], each["is_of_project"]) for each in body["servers"]] == [("needs_trust", False)]
+        assert [(each["state"], each["is_of_project"]) for each in body["servers"]] == [("needs_trust", True)]
 
     async def test_what_changed_while_the_person_read_is_not_trusted(self, fetch: Any, project: Path) -> None:
         _, request = await fetch("servers", "mini", "trust", body={})
@@ -317,9 +333,9 @@ class TestProject:
         answer = {"decision": "allow_once", "digest": request["call"]["digest"]}
         await fetch("approvals", request["id"], "decision", body=answer)
 
-        ended = await self.ended(fetch, request["id"])
+        failed = await ended(fetch, request["id"])
 
-        assert (ended["outcome"]["state"], "something else" in ended["outcome"]["error"]) == ("failed", True)
+        assert (failed["outcome"]["state"], "something else" in failed["outcome"]["error"]) == ("failed", True)
         _, body = await fetch("servers")
         assert [each["state"] for each in body["servers"]] == ["needs_trust"]
 
@@ -329,12 +345,66 @@ class TestProject:
         answer = {"decision": "allow_once", "digest": request["call"]["digest"], "arguments": edited}
         await fetch("approvals", request["id"], "decision", body=answer)
 
-        ended = await self.ended(fetch, request["id"])
+        failed = await ended(fetch, request["id"])
 
-        assert (ended["outcome"]["state"], str(project) in ended["outcome"]["error"]) == ("failed", True)
+        assert (failed["outcome"]["state"], str(project) in failed["outcome"]["error"]) == ("failed", True)
 
     async def test_server_that_the_project_does_not_name_is_refused(self, fetch: Any) -> None:
         code, body = await fetch("servers", "other", "trust", body={})
         assert (code, "names no MCP server `other`" in body["message"]) == (409, True)
         code, body = await fetch("servers", "other", "trust", method="DELETE")
         assert (code, "names no MCP server `other`" in body["message"]) == (404, True)
+
+
+class TestChangedServersOfTheUser:
+    """Those whose entries were written into the file, at a server where such entries are reviewed."""
+
+    @pytest.fixture
+    def jp_server_config(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+        (tmp_path / "config").mkdir()
+        monkeypatch.setenv("JUPYTER_CONFIG_DIR", str(tmp_path / "config"))
+        return {
+            "ServerApp": {"jpserver_extensions": {"jupyter_agentbox": True}},
+            "AgentBoxApp": {
+                "database_url": f"sqlite:///{tmp_path / 'approvals.sqlite'}",
+                "review_changed_servers": True,
+            },
+        }
+
+    @pytest.fixture
+    def file(self, tmp_path: Path) -> Path:
+        return tmp_path / "config" / "mcp.json"
+
+    @staticmethod
+    async def states(fetch: Any) -> dict[str, str]:
+        _, body = await fetch("servers")
+        return {each["name"]: each["state"] for each in body["servers"]}
+
+    async def test_one_that_was_written_into_the_file_starts_once_a_person_allowed_it(
+        self, fetch: Any, file: Path
+    ) -> None:
+        assert await self.states(fetch) == {}
+        file.write_text(json.dumps({"mcpServers": {"mini": MINI}}))
+        assert await self.states(fetch) == {"mini": "needs_trust"}
+        code, body = await fetch("servers", "mini", "tools", body={})
+        assert (code, "is new or has changed" in body["message"]) == (409, True)
+
+        _, request = await fetch("servers", "mini", "trust", body={})
+        answer = {"decision": "allow_once", "digest": request["call"]["digest"]}
+        await fetch("approvals", request["id"], "decision", body=answer)
+
+        assert (await ended(fetch, request["id"]))["outcome"]["state"] == "succeeded"
+        assert await self.states(fetch) == {"mini": "running"}
+        file.write_text(json.dumps({"mcpServers": {"mini": {**MINI, "env": {"MORE": "1"}}}}))
+        assert await self.states(fetch) == {"mini": "needs_trust"}
+
+    async def test_those_that_a_person_adds_or_lets_a_program_add_are_trusted(self, fetch: Any, jp_fetch: Any) -> None:
+        _, preview = await fetch("servers", "mini", "preview", body={"configuration": MINI})
+        body = {"configuration": MINI, "revision": preview["revision"]}
+        assert (await put(jp_fetch, "mini", body))[0] == 201
+        _, request = await fetch("registrations", body={"name": "other", "configuration": MINI})
+        answer = {"decision": "allow_once", "digest": request["call"]["digest"]}
+        await fetch("approvals", request["id"], "decision", body=answer)
+
+        assert (await ended(fetch, request["id"]))["outcome"]["state"] == "succeeded"
+        assert await self.states(fetch) == {"mini": "stopped", "other": "stopped"}

@@ -288,7 +288,7 @@ function facts(server: IServer, trans: TranslationBundle): string {
 function describeState(state: ServerState, trans: TranslationBundle): string {
   const texts: Record<ServerState, string> = {
     needs_configuration: trans.__('needs configuration'),
-    needs_trust: trans.__('not trusted (this project’s .mcp.json)'),
+    needs_trust: trans.__('not trusted'),
     needs_sign_in: trans.__('you have to sign in'),
     stopped: trans.__('stopped (starts on first use)'),
     starting: trans.__('starting…'),

@@ -112,6 +112,20 @@ test('a server of the project that is not trusted is reviewed, not restarted', a
   expect(model.run).not.toHaveBeenCalled();
 });
 
+test.each([
+  [true, 'http · this project’s .mcp.json'],
+  [false, 'http']
+])(
+  'a server that is not trusted says whether it is of the project: %s',
+  (isOfProject, facts) => {
+    show({ state: 'needs_trust', transport: 'http', is_of_project: isOfProject });
+    expect(document.body.textContent).toContain('not trusted');
+    const said = document.querySelector('.jp-AgentBox-serverFacts');
+    expect(said?.textContent).toContain(facts);
+    expect(document.body.textContent?.includes('project’s')).toBe(isOfProject);
+  }
+);
+
 test('a server that runs is restarted', async () => {
   const model = show({});
   await press('Restart db');

@@ -1,0 +1,251 @@
+"""The MCP servers in a user's own files, of which new and changed entries are started only after a person trusted them.
+
+A tool that writes files, or code in a kernel, can change such a file as well as its owner can. What a file had when it
+was first read here is trusted, and so is what a person adds in the panel or allows a program to add.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from jupyter_agentbox.core.calls import JsonObject, JsonValue, canonical_json
+from jupyter_agentbox.exceptions import ServerConfigurationError, UnknownServerError
+
+from .configuration import Configuration, ServerConfiguration, StdioServer, UnusableServer, parse_configuration
+from .configuration_files import ConfigurationFiles
+from .project_servers import ProjectServers, ProposedEntry, TrustedServers, entry_key
+from .registration import masked, object_of
+from .secret_names import may_hide_variable
+
+_KEY: Final = "key"
+_LOG: Final = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """One file's entries, as last read."""
+
+    entries: Mapping[str, ProposedEntry]
+    names: frozenset[str]
+
+
+class OwnServers:
+    """A user's own files of MCP servers. Implements `ConfigurationSource`.
+
+    Parameters
+    ----------
+    paths : sequence of Path
+        The files, as for `ConfigurationFiles`.
+    environment : mapping
+        The source of variables.
+    trusted : TrustedServers
+        The entries that a person has trusted.
+    is_protected : callable
+        Whether the user of this process cannot change a file. Its entries need no trust.
+    """
+
+    def __init__(
+        self,
+        paths: Sequence[Path],
+        environment: Mapping[str, str],
+        trusted: TrustedServers,
+        *,
+        is_protected: Callable[[Path], bool] = lambda _path: False,
+    ) -> None:
+        self._paths = tuple(paths)
+        self._environment = environment
+        self._trusted = trusted
+        self._is_protected = is_protected
+        self._read: dict[Path, _Read] = {}
+        self._files = ConfigurationFiles(paths, environment, parse=self._parse, also=(trusted.path,))
+
+    def load(self) -> Configuration:
+        """Return the configuration; the same object as last time if nothing changed."""
+        return self._files.load()
+
+    def find(self, name: str) -> ProposedEntry:
+        """Return an entry as currently in the files, trusted or not.
+
+        Raises
+        ------
+        ServerConfigurationError
+            If there is none of that name.
+        """
+        self.load()
+        for path in self._paths:
+            read = self._read.get(path)
+            if read is not None and name in read.entries:
+                return read.entries[name]
+            if read is not None and name in read.names:
+                break  # it cannot be used, and hides those of the next file
+        raise ServerConfigurationError(f"`{self._paths[0]}` names no MCP server `{name}`")
+
+    def trust(self, name: str, key: str) -> None:
+        """Trust an entry that a person has seen, by its key.
+
+        Raises
+        ------
+        ServerConfigurationError
+            If it has changed since, or trust cannot be stored.
+        """
+        entry = self.find(name)
+        if entry.key != key:
+            raise ServerConfigurationError(
+                f"`{entry.path}` says something else about `{name}` than what was shown: look at it again"
+            )
+        self._keep(Path(entry.path), name, {_KEY: key, "configuration": entry.configuration})
+
+    def distrust(self, name: str) -> None:
+        """Withdraw trust in an entry.
+
+        Raises
+        ------
+        UnknownServerError
+            If there is no such entry.
+        ServerConfigurationError
+            If that cannot be stored.
+        """
+        try:
+            entry = self.find(name)
+        except ServerConfigurationError as error:
+            raise UnknownServerError(str(error)) from None
+        self._keep(Path(entry.path), name, None)
+
+    def trust_new(self, path: Path, name: str, configuration: Mapping[str, JsonValue]) -> None:
+        """Trust an entry that a person is about to add.
+
+        Raises
+        ------
+        ServerConfigurationError
+            If trust cannot be stored.
+        """
+        entry = dict(configuration)
+        read = parse_configuration(path, canonical_json({"mcpServers": {name: entry}}), self._environment)
+        proposed = _proposed(path, name, entry, read.servers[name])
+        self._keep(path, name, {_KEY: proposed.key, "configuration": proposed.configuration})
+
+    def _keep(self, path: Path, name: str, entry: JsonObject | None) -> None:
+        try:
+            self._trusted.keep(path, name, entry)
+        except OSError as error:
+            raise ServerConfigurationError(f"what you answered about `{name}` could not be saved: {error}") from None
+
+    def _parse(self, path: Path, text: str, environment: Mapping[str, str]) -> Configuration:
+        written: dict[str, JsonObject] = {}
+
+        def note(name: str, entry: JsonValue) -> None:
+            if isinstance(entry, dict):
+                written[name] = entry
+
+        read = parse_configuration(path, text, environment, withheld=note)
+        if self._is_protected(path) or (read.problems and not read.servers):
+            return read
+        servers = dict(read.servers)
+        entries: dict[str, ProposedEntry] = {}
+        for name, server in read.servers.items():
+            try:
+                if name in written:
+                    entries[name] = _proposed(path, name, written[name], server)
+            except (TypeError, ValueError) as error:
+                servers[name] = UnusableServer(name=name, transport=server.transport, error=f"malformed: {error}")
+        trusted = self._trusted_in(path, entries)
+        for name, entry in entries.items():
+            if not isinstance(servers[name], UnusableServer) and trusted.get(name, {}).get(_KEY) != entry.key:
+                before = object_of(trusted.get(name, {}).get("configuration"))
+                entries[name] = replace(entry, trusted_before=before or None)
+                servers[name] = _withheld(path, servers[name])
+        self._read[path] = _Read(entries=entries, names=frozenset(servers))
+        return replace(read, servers=servers)
+
+    def _trusted_in(self, path: Path, entries: Mapping[str, ProposedEntry]) -> Mapping[str, JsonObject]:
+        """Return what is trusted in a file. All that it has when it is read for the first time is."""
+        if path not in self._read and self._trusted.is_new(path):
+            try:
+                self._trusted.adopt(
+                    path,
+                    {name: {_KEY: one.key, "configuration": one.configuration} for name, one in entries.items()},
+                )
+            except OSError as error:
+                _LOG.warning("jupyter_agentbox: which MCP servers are trusted could not be saved: %s", error)
+        return self._trusted.read(path)
+
+
+class ReviewableServers:
+    """The entries that a person can review: those of a user's own files, and those of a project.
+
+    Parameters
+    ----------
+    own : OwnServers
+        The user's own, whose names take precedence.
+    project : ProjectServers or None
+        The project's.
+    """
+
+    def __init__(self, own: OwnServers, project: ProjectServers | None) -> None:
+        self._own = own
+        self._project = project
+
+    def find(self, name: str) -> ProposedEntry:
+        """Return an entry as currently in the files, trusted or not.
+
+        Raises
+        ------
+        ServerConfigurationError
+            If there is none of that name.
+        """
+        return self._source_of(name).find(name)
+
+    def trust(self, name: str, key: str) -> None:
+        """Trust an entry that a person has seen, by its key.
+
+        Raises
+        ------
+        ServerConfigurationError
+            If it has changed since, or trust cannot be stored.
+        """
+        self._source_of(name).trust(name, key)
+
+    def distrust(self, name: str) -> None:
+        """Withdraw trust in an entry.
+
+        Raises
+        ------
+        UnknownServerError
+            If there is no such entry, and none was trusted.
+        ServerConfigurationError
+            If that cannot be stored.
+        """
+        self._source_of(name).distrust(name)
+
+    def _source_of(self, name: str) -> OwnServers | ProjectServers:
+        if self._project is None or name in self._own.load().servers:
+            return self._own
+        return self._project
+
+
+def _proposed(path: Path, name: str, entry: JsonObject, server: ServerConfiguration) -> ProposedEntry:
+    """Return an entry as a person is shown it.
+
+    Its key includes the variables of its ``envFile``, of which some determine what runs, without secret values.
+    """
+    key = entry_key(path, name, entry)
+    if isinstance(server, StdioServer) and server.env_file is not None:
+        variables: JsonObject = {one: None if may_hide_variable(one) else value for one, value in server.env.items()}
+        key = hashlib.sha256(canonical_json([key, variables]).encode("utf-8", "surrogatepass")).hexdigest()
+    return ProposedEntry(name=name, path=str(path), key=key, configuration=masked(entry), is_of_project=False)
+
+
+def _withheld(path: Path, server: ServerConfiguration) -> UnusableServer:
+    message = (
+        f"the entry of the MCP server `{server.name}` in `{path}` is new or has changed since it was trusted, so the"
+        " server was not started: press “Review…” beside its name in JupyterLab's side panel, tab “Servers”"
+    )
+    env_file = server.env_file if isinstance(server, StdioServer) else None
+    return UnusableServer(
+        name=server.name, transport=server.transport, error=message, needs_trust=True, env_file=env_file
+    )
