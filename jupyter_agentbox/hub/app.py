@@ -28,6 +28,7 @@ from jupyter_agentbox.system import SystemClock
 from .approver_groups import notes_on_groups
 from .audit_sinks import AuditSinksError, notes_of_sinks, sinks_of
 from .box import HubBox
+from .calls import LOOK_EVERY
 from .composition import build
 from .gc_pauses import kept_short
 from .group_members import HubGroupMembers
@@ -51,9 +52,7 @@ USAGE: Final = 2
 
 #: The largest HTTP request, in bytes.
 _MOST_BYTES: Final = 16_000_000
-#: Seconds between two checks for idle servers.
-_LOOK: Final = 60.0
-#: Old records are removed at every `_OLD`-th of these checks.
+#: Old records are removed at every `_OLD`-th look.
 _OLD: Final = 60
 #: At every `_NOTED`-th, the audit chain is made to cover the records that users' servers reported.
 _NOTED: Final = 10
@@ -301,7 +300,7 @@ async def _until(stopped: asyncio.Event, box: HubBox) -> None:
     looks = 0
     while not stopped.is_set():
         try:
-            async with asyncio.timeout(_LOOK):
+            async with asyncio.timeout(LOOK_EVERY):
                 await stopped.wait()  # also set if the claim on the database is lost
         except TimeoutError:
             await box.servers.stop_idle()

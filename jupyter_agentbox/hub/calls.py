@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 from jupyter_agentbox.core.approvals import ApprovalRequest
 from jupyter_agentbox.core.calls import JsonValue, ToolCall
@@ -18,9 +18,13 @@ from jupyter_agentbox.exceptions import TooManyRequestsError, UnknownToolError
 from jupyter_agentbox.services.approvals.kept_requests import KeptRequests
 from jupyter_agentbox.services.calls.manager import CallManager, FinishedCall
 
+from .awake_times import AwakeTimes
 from .callers import Caller
 from .central_servers import CentralServers
 from .local_calls import APPROVAL, LocalTool
+
+#: Seconds after which `CentralCalls.withdraw_lost` is called again.
+LOOK_EVERY: Final = 60.0
 
 
 class CentralCalls:
@@ -57,8 +61,7 @@ class CentralCalls:
         self._calls = calls
         self._kept = kept
         self._patience = patience
-        self._clock = clock
-        self._kept_since: dict[str, float] = {}
+        self._kept_times = AwakeTimes(look_every=LOOK_EVERY, clock=clock)
         self._left: frozenset[str] = frozenset()
         self._servers = servers
         self._most_calls = most_calls
@@ -147,16 +150,16 @@ class CentralCalls:
         return task
 
     async def withdraw_lost(self) -> None:
-        """Close the kept requests whose callers did not come back in time. Must be called from time to time.
+        """Close the kept requests whose callers did not come back in time. Must be called every `LOOK_EVERY` seconds.
+
+        Time in which the service was stopped does not count.
 
         Raises
         ------
         StorageError
         """
-        now = self._clock()
-        self._kept_since = {request.id: self._kept_since.get(request.id, now) for request in self._kept.all()}
-        for request_id, since in self._kept_since.items():
-            if now - since >= self._patience:
+        for request_id, seconds in self._kept_times.look(request.id for request in self._kept.all()).items():
+            if seconds >= self._patience:
                 await self._kept.give_up(request_id)
 
     def is_left(self, request_id: str) -> bool:

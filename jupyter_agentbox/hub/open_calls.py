@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Final
 
 from jupyter_agentbox.core.approvals import ApprovalRequest
 from jupyter_agentbox.core.questions import QuestionAnswer, QuestionMode
@@ -15,6 +16,9 @@ from jupyter_agentbox.services.calls.manager import FinishedCall
 from .caller_messages import CallerMessages
 from .callers import Caller
 from .client_log_levels import ClientLogLevels
+
+#: In how many parts a call waits for its caller to come back.
+_PARTS: Final = 12
 
 
 @dataclass(eq=False, slots=True, kw_only=True)
@@ -74,9 +78,17 @@ class OpenCall:
             return
         self._holder = None
         if self.request_id:
-            self._timer = asyncio.get_running_loop().call_later(patience, on_end, self)
+            self._wait(_PARTS, patience / _PARTS, on_end)
         else:
             on_end(self)
+
+    def _wait(self, parts: int, seconds: float, on_end: Callable[[OpenCall], None]) -> None:
+        """Wait in parts: in a service that was stopped, only one of them is over, and callers can come back."""
+        loop = asyncio.get_running_loop()
+        if parts == 1:
+            self._timer = loop.call_later(seconds, on_end, self)
+        else:
+            self._timer = loop.call_later(seconds, self._wait, parts - 1, seconds, on_end)
 
     def end(self) -> None:
         """Cancel the call if it is not done."""

@@ -7,12 +7,15 @@ import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 from urllib.parse import urlsplit
 
 import pytest
 from tornado.httpclient import AsyncHTTPClient, HTTPClientError, HTTPRequest
 
+from jupyter_agentbox.hub.calls import LOOK_EVERY, CentralCalls
+from jupyter_agentbox.services.approvals.kept_requests import KeptRequests
+from jupyter_agentbox.services.calls.manager import CallManager
 from jupyter_agentbox.storage.approvals import sqlite_url
 from jupyter_agentbox.storage.audit_log import SqlAuditLog
 
@@ -306,6 +309,26 @@ async def test_what_nobody_comes_back_for_after_a_restart_is_closed(tmp_path: Pa
         page = (await service.get(session="ada")).body.decode()
         assert "approved, but did not run" in page
         assert "agentbox_hub_calls_total{" not in (await service.get("metrics", token="eve")).body.decode()
+
+
+async def test_a_request_that_was_kept_over_a_restart_is_not_closed_just_after_a_freeze(tmp_path: Path) -> None:
+    times = iter([0.0, LOOK_EVERY, 3600.0, 3600.0 + LOOK_EVERY])  # it was stopped for an hour in between
+    async with restarting(tmp_path, a_policy(ask(group="data-stewards"))) as start:
+        await Stream(await start()).event()
+        service = await start()
+        calls = CentralCalls(
+            calls=cast(CallManager, None),  # nothing is called
+            servers=service.box.servers,
+            most_calls=1,
+            kept=KeptRequests(service.box.approvals),
+            patience=120.0,
+            clock=lambda: next(times),
+        )
+        waiting = []
+        for _ in range(4):
+            await calls.withdraw_lost()
+            waiting.append(len(await service.pending("bob")))
+        assert waiting == [1, 1, 1, 0]
 
 
 @pytest.mark.parametrize(
