@@ -93,6 +93,51 @@ test.each([401, 403, 424, 502, 503])(
   }
 );
 
+test.each([0, 1])(
+  'after %d more answers 404, as of a proxy that has no route yet, a page asks again soon, then less often',
+  async more => {
+    jest.spyOn(Math, 'random').mockReturnValue(0);
+    const stream = { connect: () => true } as never;
+    const model = new ApprovalModel(client);
+    const updater = new ApprovalsUpdater(
+      new EventRouter({ stream }),
+      new FakeUser('ada'),
+      model
+    );
+    await askedIn(1);
+    expect(model.connection).toBe('connected');
+
+    status = 404;
+    await askedIn(5 / 60);
+    expect(model.connection).toBe('absent');
+    if (more) {
+      await askedIn(10 / 60);
+      expect(model.connection).toBe('absent');
+    }
+    status = 0;
+    const pause = more ? 60 : 10;
+    await askedIn((pause - 6) / 60);
+    expect(model.connection).toBe('absent');
+    await askedIn(7 / 60);
+    expect(model.connection).toBe('connected');
+    updater.dispose();
+  }
+);
+
+test('a page whose server has no such API asks it every five minutes in the end', async () => {
+  const stream = { connect: () => true } as never;
+  const model = new ApprovalModel(client);
+  status = 404;
+  const updater = new ApprovalsUpdater(
+    new EventRouter({ stream }),
+    new FakeUser('ada'),
+    model
+  );
+  expect(await askedIn(15)).toBeLessThanOrEqual(7);
+  expect(await askedIn(30)).toBeLessThanOrEqual(6);
+  updater.dispose();
+});
+
 test('pages do not ask at the same time, and never wait longer than five minutes', () => {
   const pauses = Array.from({ length: 50 }, () => pauseAfter(1));
   expect(new Set(pauses).size).toBeGreaterThan(40);

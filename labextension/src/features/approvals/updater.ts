@@ -24,7 +24,7 @@ const IDLE_INTERVAL = 10_000;
 const FAILURES: readonly Connection[] = ['unreachable', 'failing'];
 
 /** The same if a Hub answered in place of the server. */
-const REFUSALS: readonly Connection[] = ['forbidden', 'stopped'];
+const REFUSALS: readonly Connection[] = ['forbidden', 'stopped', 'absent'];
 
 /** Connects events, visibility and a poll to the model of all requests. */
 export class ApprovalsUpdater implements IDisposable {
@@ -67,10 +67,12 @@ export class ApprovalsUpdater implements IDisposable {
     const { connection, isBusy } = this._approvals;
     this._refusals = REFUSALS.includes(connection) ? this._refusals + 1 : 0;
     let interval = isBusy ? BUSY_INTERVAL : IDLE_INTERVAL;
-    if (connection === 'absent') {
-      interval = LONGEST_PAUSE;
+    // A proxy may answer 404 for the moment in which it has no route to a server: one more poll follows soon.
+    const pauses = this._refusals - (connection === 'absent' ? 1 : 0);
+    if (pauses > 0) {
+      interval = pauseAfter(pauses);
     } else if (this._refusals > 0) {
-      interval = pauseAfter(this._refusals);
+      interval = IDLE_INTERVAL;
     }
     if (!this.isDisposed) {
       this._poll.frequency = { ...this._poll.frequency, interval };

@@ -118,7 +118,11 @@ test.each([
 ])(
   'a server that is not trusted says whether it is of the project: %s',
   (isOfProject, facts) => {
-    show({ state: 'needs_trust', transport: 'http', is_of_project: isOfProject });
+    show({
+      state: 'needs_trust',
+      transport: 'http',
+      is_of_project: isOfProject
+    });
     expect(document.body.textContent).toContain('not trusted');
     const said = document.querySelector('.jp-AgentBox-serverFacts');
     expect(said?.textContent).toContain(facts);
