@@ -12,7 +12,7 @@ from jupyter_agentbox.exceptions import InvalidDecisionError
 
 from .calls import ToolCall, canonical_json
 from .grant_uses import GrantUse, Scope, Void, VoidGrant
-from .policy import Effect, Evaluation
+from .policy import Effect, Evaluation, GrantLimit
 from .registration import OWN_SERVER, REGISTER_TOOL
 from .reviewers import Reviewer
 from .risks import Risk, risk_of
@@ -54,14 +54,37 @@ class GrantTerms:
     until: datetime | None = None
     uses: int | None = None
 
-    def check(self, call: ToolCall, tool: ToolDescription, effect: Effect, *, now: datetime) -> None:
+    def check(
+        self,
+        call: ToolCall,
+        tool: ToolDescription,
+        effect: Effect,
+        *,
+        now: datetime,
+        limit: GrantLimit = GrantLimit.ANY,
+    ) -> None:
         """Check that a grant on these terms can be given with an answer to this call.
+
+        Parameters
+        ----------
+        call : ToolCall
+            The call.
+        tool : ToolDescription
+            Its tool.
+        effect : Effect
+            ``allow`` or ``deny``.
+        now : datetime
+            The current time.
+        limit : GrantLimit
+            Which grants can allow the call.
 
         Raises
         ------
         InvalidDecisionError
         """
         problem = self._problem(call, tool, effect, now)
+        if not problem and effect is Effect.ALLOW and limit is GrantLimit.KERNEL and self.scope is Scope.USER:
+            problem = "a rule of the site lets such a call be allowed for one kernel only, not with the scope `user`"
         if problem:
             raise InvalidDecisionError(f"`grant`: {problem}")
 
@@ -312,7 +335,9 @@ def apply_grants(
     for grant in found:
         if grant.effect is Effect.DENY:
             return Evaluation(effect=Effect.DENY, grant=grant.use)
-    asks = evaluation.effect is Effect.ASK and evaluation.rule is None
+    asks = evaluation.effect is Effect.ASK and evaluation.grants is not GrantLimit.NEVER
+    if evaluation.grants is GrantLimit.KERNEL:
+        found = [grant for grant in found if grant.scope is not Scope.USER]
     if not asks or tool is None or (call.server, call.tool) in NEVER_GRANTED:
         return evaluation
     # Grants without a limit first, to save the uses of the others.

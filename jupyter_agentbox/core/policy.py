@@ -45,6 +45,21 @@ class Layer(str, Enum):
     """Has no written rules: it represents the approval mode of an agent's thread."""
 
 
+class GrantLimit(str, Enum):
+    """Which grants can allow a call that a rule asks about, from strictest to mildest."""
+
+    NEVER = "never"
+    KERNEL = "kernel"
+    """Those for one kernel."""
+
+    ANY = "any"
+
+    @property
+    def mildness(self) -> int:
+        """The limit's rank: 0 is the strictest."""
+        return ("never", "kernel", "any").index(self.value)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
     """An effect for all calls that meet all of the rule's conditions.
@@ -82,6 +97,8 @@ class Rule:
         for one person. Without that, the rule applies as if membership were unknown.
     approvers : Approvers or None
         For an ask rule: who must approve; ``None`` for the person whose code made the call.
+    grants : GrantLimit
+        For an ask rule: which grants can allow the call. In files, only in a site's.
     file : str
         The file with the rule; empty if there is none.
     line : int
@@ -107,6 +124,7 @@ class Rule:
     definition: str | None = None
     groups: tuple[str, ...] = ()
     approvers: Approvers | None = None
+    grants: GrantLimit = GrantLimit.NEVER
     file: str = ""
     line: int = 0
     _conditions: Conditions = field(init=False, repr=False, compare=False)
@@ -209,6 +227,7 @@ class Rule:
             "timeout": self.timeout,
             "groups": list(self.groups) or None,
             "approvers": None if self.approvers is None else self.approvers.to_json(),
+            "grants": None if self.grants is GrantLimit.NEVER else self.grants.value,
             "reason": self.reason or None,
         }
         return {
@@ -264,12 +283,17 @@ class Evaluation:
         """Return the stricter of the two; on a tie, the one with a rule. A model may allow only what both permit."""
         if floor.effect.strictness > self.effect.strictness:
             return floor
-        if floor.effect is self.effect is Effect.ASK and self.rule is None and floor.rule is not None:
-            # A rule applies to this call, so no grant allows it.
+        if floor.effect is self.effect is Effect.ASK and floor.grants.mildness < self.grants.mildness:
+            # Another rule applies to this call, so fewer grants allow it, or none.
             return replace(self, rule=floor.rule, model_may_allow=self.model_may_allow and floor.model_may_allow)
         if floor.effect is self.effect and self.model_may_allow and not floor.model_may_allow:
             return replace(self, model_may_allow=False)
         return self
+
+    @property
+    def grants(self) -> GrantLimit:
+        """Which grants can allow a call that asks: any if no rule asked."""
+        return GrantLimit.ANY if self.rule is None else self.rule.grants
 
     def to_json(self) -> JsonObject:
         """Return the evaluation, and where its rule stands, as the REST API sends it."""
@@ -291,7 +315,8 @@ class Policy:
     Parameters
     ----------
     rules : tuple of Rule
-        In any order: strictness decides, then position. Of rules that ask, one that requires more people is stricter.
+        In any order: strictness decides, then position. Of rules that ask, one that requires more people is stricter,
+        then one that lets fewer grants allow the call.
     model_may_allow : tuple of str
         ``server.tool`` patterns, split at the first dot, of calls that a model may allow instead of a person: in an
         agent's thread with the mode ``auto_review``, and if no rule matches. An ask rule requires a person. A dot in a
@@ -354,9 +379,9 @@ def _all_of(approvers: Approvers, rules: Iterable[Rule]) -> Approvers:
     return approvers
 
 
-def _strictness(rule: Rule) -> tuple[int, int]:
-    """Return the sort key of a rule: of those that ask, one that requires more people is stricter."""
-    return rule.effect.strictness, 0 if rule.approvers is None else rule.approvers.count
+def _strictness(rule: Rule) -> tuple[int, int, int]:
+    """Return the sort key of a rule: of those that ask, one that requires more people is stricter, then by grants."""
+    return rule.effect.strictness, 0 if rule.approvers is None else rule.approvers.count, -rule.grants.mildness
 
 
 class _RuleIndex:

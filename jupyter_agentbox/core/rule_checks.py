@@ -14,7 +14,7 @@ from .calls import JsonValue
 from .globs import problem_of_pattern
 from .isolation import LADDER, Isolation
 from .located_json import Node, items, member
-from .policy import Effect
+from .policy import Effect, GrantLimit
 from .site_policy import MORE, Feature, Lock, problem_of_url
 
 #: Maximum length of a pattern, in characters.
@@ -39,7 +39,7 @@ APPROVERS_KEYS: Final = ("group", "count", "self", "delegates", "escalation", "b
 _ESCALATION_KEYS: Final = ("group", "after")
 _FILE_KEYS: Final = ("rules", "$schema")
 #: Additional keys of rules in a site's file.
-_SITE_RULE_KEYS: Final = ("groups", "below")
+_SITE_RULE_KEYS: Final = ("groups", "below", "grants")
 #: Where keys can stand that not all files have.
 _ELSEWHERE: Final = {
     **dict.fromkeys(_SITE_RULE_KEYS, "a site's file"),
@@ -236,6 +236,12 @@ class RuleChecker:
         self._check_choice(node, "isolation", [level.value for level in LADDER], needed=False)
         sandboxes = [level.value for level in LADDER if level is not Isolation.NONE]
         self._check_choice(node, "below", sandboxes, needed=False)
+        self._check_choice(node, "grants", [limit.value for limit in GrantLimit], needed=False)
+        grants, effect = member(node, "grants"), member(node, "effect")
+        if grants is not None and effect is not None and effect.content != Effect.ASK.value:
+            self.say(grants, "`grants` is for a rule that asks")
+        elif grants is not None and "approvers" in node.keys:
+            self.say(grants, "`grants` cannot stand beside `approvers`, who approve each call")
         tool = member(node, "tool")
         self.check_text(node, "server", MAX_PATTERN, missing=_hint(tool))
         self.check_text(node, "tool", MAX_PATTERN, missing="`tool` is missing: a name or a pattern; `*` is every tool")

@@ -11,7 +11,7 @@ from .approvers import Approvers, approvers_from_json
 from .calls import JsonObject, JsonValue
 from .isolation import Isolation
 from .located_json import Lines, LocatedJsonError, Node, items, member, parse
-from .policy import Effect, Layer, Rule
+from .policy import Effect, GrantLimit, Layer, Rule
 from .rule_checks import HUB_POLICY_KEYS, HUB_RULE_KEYS, SIGNED_KEYS, SITE_KEYS, RuleChecker
 from .site_policy import Feature, HubPolicySource, Lock, ServerPattern, SiteAudit, SitePolicy
 from .text import one_line
@@ -173,6 +173,7 @@ def rule_from_json(entry: JsonObject, layer: Layer, path: str, line: int) -> Rul
         timeout=float(timeout) if isinstance(timeout, int | float) else None,
         groups=tuple(map(str, groups)) if isinstance(groups := entry.get("groups"), list) else (),
         approvers=_approvers(entry.get("approvers")),
+        grants=GrantLimit(entry.get("grants", GrantLimit.NEVER)),
         file=path,
         line=line,
     )

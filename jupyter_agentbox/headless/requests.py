@@ -10,6 +10,7 @@ from jupyter_agentbox.analysis.findings import Finding
 from jupyter_agentbox.core.approvals import Answer, Status
 from jupyter_agentbox.core.approvals import ApprovalRequest as StoredRequest
 from jupyter_agentbox.core.grants import NEVER_GRANTED
+from jupyter_agentbox.core.policy import GrantLimit
 from jupyter_agentbox.core.site_policy import Feature
 from jupyter_agentbox.protocol.notebook import NOTEBOOK_SERVER
 
@@ -85,8 +86,8 @@ class ApprovalRequest:
 
     @property
     def can_be_granted(self) -> bool:
-        """Whether `accept` can be `lasting`: the site lets people grant, and no rule asks about this call."""
-        is_asked = self._stored.evaluation.rule is not None
+        """Whether `accept` can be `lasting`: the site lets people grant, and no rule asks about each such call."""
+        is_asked = self._stored.evaluation.grants is GrantLimit.NEVER
         is_never = (self.server_name, self.tool_name) in NEVER_GRANTED
         return not (is_asked or is_never or self._is_locked(Feature.GRANTS))
 

@@ -16,7 +16,7 @@ from jupyter_agentbox.core.calls import HEAD, Omission, Origin, ToolCall
 from jupyter_agentbox.core.hub_reviews import review_from_json
 from jupyter_agentbox.core.isolation import Isolation
 from jupyter_agentbox.core.pagination import microseconds
-from jupyter_agentbox.core.policy import Effect, Evaluation, Layer, Rule
+from jupyter_agentbox.core.policy import Effect, Evaluation, GrantLimit, Layer, Rule
 from jupyter_agentbox.core.reported_origins import origin_from_json
 from jupyter_agentbox.core.tools import ToolDescription
 from jupyter_agentbox.exceptions import StorageError
@@ -290,6 +290,7 @@ def _rule_to_json(rule: Rule) -> dict[str, Any]:
         "file": rule.file,
         "line": rule.line,
         **({} if rule.approvers is None else {"approvers": rule.approvers.to_json()}),
+        **({} if rule.grants is GrantLimit.NEVER else {"grants": rule.grants.value}),
     }
 
 
@@ -301,6 +302,7 @@ def _rule_from_json(rule: Mapping[str, Any]) -> Rule:
             "effect": Effect(rule["effect"]),
             "layer": Layer(rule["layer"]),
             "approvers": None if approvers is None else approvers_from_json(approvers),
+            "grants": GrantLimit(rule.get("grants", GrantLimit.NEVER)),
         }
     )
 

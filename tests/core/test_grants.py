@@ -11,7 +11,7 @@ import pytest
 from jupyter_agentbox.core.calls import Origin, ToolCall
 from jupyter_agentbox.core.grant_uses import Scope, Void
 from jupyter_agentbox.core.grants import Grant, GrantTerms, apply_grants, grant_for, only_reads
-from jupyter_agentbox.core.policy import Effect, Evaluation, Layer, Rule
+from jupyter_agentbox.core.policy import Effect, Evaluation, GrantLimit, Layer, Rule
 from jupyter_agentbox.core.tools import ToolDescription
 from jupyter_agentbox.exceptions import InvalidDecisionError
 from tests.samples import ADA, NOON, a_call
@@ -160,6 +160,36 @@ def test_an_unknown_tool_is_granted_nothing() -> None:
 def test_a_rule_stands_above_every_grant_that_allows(effect: Effect) -> None:
     evaluation = Evaluation(effect=effect, rule=Rule(server="*", tool="*", effect=effect, layer=Layer.SITE))
     assert applied(a_grant(), a_call(), evaluation=evaluation) == evaluation
+
+
+@pytest.mark.parametrize(
+    ("limit", "scopes"),
+    [
+        (GrantLimit.NEVER, set()),
+        (GrantLimit.KERNEL, set(Scope) - {Scope.USER}),
+        (GrantLimit.ANY, set(Scope)),
+    ],
+)
+def test_a_rule_that_asks_says_which_grants_allow_its_calls(limit: GrantLimit, scopes: set[Scope]) -> None:
+    rule = Rule(server="*", tool="*", effect=Effect.ASK, layer=Layer.SITE, grants=limit)
+    asked = Evaluation(effect=Effect.ASK, rule=rule)
+    found = set()
+    for scope in Scope:
+        grant = a_grant(scope, call=a_call(origin=AGENT, tool=LIST.name), tool=LIST, until=LATER)
+        call = a_call(origin=AGENT, tool=LIST.name)
+        if applied(grant, call, LIST, asked).effect is Effect.ALLOW:
+            found.add(scope)
+        assert applied(grant, call, LIST).effect is Effect.ALLOW  # without the rule
+    assert found == scopes
+
+
+def test_a_grant_for_all_kernels_is_not_given_where_a_rule_limits_grants_to_one() -> None:
+    terms = GrantTerms(scope=Scope.USER, uses=2)
+    with pytest.raises(InvalidDecisionError, match="one kernel only"):
+        terms.check(a_call(), TOOL, Effect.ALLOW, now=NOON, limit=GrantLimit.KERNEL)
+    terms.check(a_call(), TOOL, Effect.DENY, now=NOON, limit=GrantLimit.KERNEL)
+    terms.check(a_call(), TOOL, Effect.ALLOW, now=NOON, limit=GrantLimit.ANY)
+    GrantTerms().check(a_call(), TOOL, Effect.ALLOW, now=NOON, limit=GrantLimit.KERNEL)
 
 
 def test_a_rejection_is_stricter_than_a_rule_that_allows_or_asks_and_than_a_grant() -> None:

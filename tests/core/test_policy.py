@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from jupyter_agentbox.core.calls import JsonObject, JsonValue, Origin, ToolCall
 from jupyter_agentbox.core.isolation import Isolation
-from jupyter_agentbox.core.policy import Effect, Evaluation, Layer, Policy, Rule
+from jupyter_agentbox.core.policy import Effect, Evaluation, GrantLimit, Layer, Policy, Rule
 from jupyter_agentbox.core.tools import ToolDescription
 from tests.samples import a_call
 
@@ -298,6 +300,19 @@ def test_a_floor_that_asks_a_person_keeps_models_out(
     evaluation: Evaluation, floor: Evaluation, expected: Evaluation
 ) -> None:
     assert evaluation.at_least(floor) == expected
+
+
+MILD, MILDER = (replace(ASK, layer=Layer.SITE, grants=limit) for limit in (GrantLimit.KERNEL, GrantLimit.ANY))
+
+
+def test_of_rules_that_ask_the_one_that_lets_fewer_grants_allow_is_stricter() -> None:
+    call = a_call()
+    assert Policy((MILDER, MILD)).evaluate(call).rule == MILD
+    assert Policy((MILDER, MILD, ASK)).evaluate(call).rule == ASK
+    asked = Evaluation(effect=Effect.ASK, rule=MILDER)
+    assert asked.at_least(Evaluation(effect=Effect.ASK, rule=ASK)).rule == ASK
+    assert asked.at_least(Evaluation(effect=Effect.ASK)) == asked
+    assert Evaluation(effect=Effect.ASK, rule=ASK).at_least(asked).rule == ASK
 
 
 @pytest.mark.parametrize("effect", Effect)

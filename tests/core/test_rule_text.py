@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from jupyter_agentbox.core.calls import ToolCall
 from jupyter_agentbox.core.globs import problem_of_pattern
 from jupyter_agentbox.core.isolation import LADDER, Isolation
-from jupyter_agentbox.core.policy import Effect, Layer, Policy, Rule
+from jupyter_agentbox.core.policy import Effect, GrantLimit, Layer, Policy, Rule
 from jupyter_agentbox.core.rule_text import RuleText, read_text, write_text
 from jupyter_agentbox.core.site_policy import Feature, HubPolicySource, Lock, ServerPattern, SiteAudit, SitePolicy
 from tests.samples import calls
@@ -211,6 +211,32 @@ def test_a_site_says_what_kernels_below_a_level_may_not_do() -> None:
 def test_no_rule_is_for_kernels_below_none_and_no_user_writes_one() -> None:
     for found in (read(of(below="none"), Layer.SITE), read(of(below="landlock"))):
         assert len(found.problems) == 1
+
+
+@pytest.mark.parametrize("limit", GrantLimit)
+def test_a_site_says_which_grants_allow_what_its_rule_asks_about(limit: GrantLimit) -> None:
+    (rule,) = read(of(effect="ask", grants=limit.value), Layer.SITE).rules
+    assert rule.grants is limit
+    assert rule.to_json() == {**BASE, "effect": "ask", **({"grants": limit.value} if limit.mildness else {})}
+
+
+@pytest.mark.parametrize(
+    ("more", "layer", "message"),
+    [
+        ({"effect": "ask", "grants": "any"}, Layer.USER, "`grants` can stand in a site's file only"),
+        ({"effect": "ask", "grants": "user"}, Layer.SITE, "`grants` must be"),
+        ({"effect": "allow", "grants": "any"}, Layer.SITE, "`grants` is for a rule that asks"),
+    ],
+)
+def test_grants_stand_only_where_they_mean_something(more: Any, layer: Layer, message: str) -> None:
+    (problem,) = read(of(**more), layer).problems
+    assert message in problem.message
+
+
+def test_no_grants_stand_beside_approvers() -> None:
+    text = of(effect="ask", grants="any", approvers={"group": "stewards"})
+    (problem,) = read_text(text, path="p", layer=Layer.SITE, is_of_hub=True).problems
+    assert "cannot stand beside `approvers`" in problem.message
 
 
 def test_no_rule_asks_for_what_is_no_more_and_no_less_than_another_level() -> None:

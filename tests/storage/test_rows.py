@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 
 from jupyter_agentbox.core.approvals import ApprovalRequest
-from jupyter_agentbox.core.policy import Effect, Evaluation, Rule
+from jupyter_agentbox.core.policy import Effect, Evaluation, GrantLimit, Rule
 from jupyter_agentbox.core.reviewers import Reviewer, Via
 from jupyter_agentbox.core.tools import ToolDescription
 from jupyter_agentbox.exceptions import StorageError
@@ -117,6 +117,17 @@ def test_a_rule_with_one_pattern_is_read_as_that_of_a_server_and_a_tool(pattern:
     )
 
     assert found.evaluation.rule == Rule(server=server, tool=tool, effect=Effect.ALLOW)
+
+
+@pytest.mark.parametrize("limit", GrantLimit)
+def test_a_row_keeps_which_grants_a_rule_lets_allow_its_calls(limit: GrantLimit) -> None:
+    rule = Rule(server="x", tool="y", effect=Effect.ASK, grants=limit)
+    asked = a_request(evaluation=Evaluation(effect=Effect.ASK, rule=rule))
+    row = new_row(asked, tool_digest="d", owner="me")
+
+    found = request_from_row(request=row["request"], progress=row["progress"], status="pending", tool=asked.tool)
+
+    assert found.evaluation == asked.evaluation
 
 
 def test_a_row_that_has_only_the_reviewers_name_is_read_and_claims_nothing_more() -> None:

@@ -11,7 +11,7 @@ from jupyter_agentbox.core.approvals import Answer, ApprovalRequest, Decision
 from jupyter_agentbox.core.calls import is_long
 from jupyter_agentbox.core.grant_uses import GrantUse
 from jupyter_agentbox.core.grants import NEVER_GRANTED, Grant
-from jupyter_agentbox.core.policy import Effect, Rule
+from jupyter_agentbox.core.policy import Effect, GrantLimit, Rule
 from jupyter_agentbox.core.ports import Clock
 from jupyter_agentbox.core.reviewers import Reviewer
 from jupyter_agentbox.exceptions import StorageError
@@ -80,7 +80,7 @@ class Settlement:
     def _is_settled_by(self, grant: Grant, request: ApprovalRequest) -> bool:
         if request.is_over(self._clock.now()):
             return False
-        if grant.effect is Effect.ALLOW and request.evaluation.rule is not None:
+        if grant.effect is Effect.ALLOW and request.evaluation.grants is GrantLimit.NEVER:
             return False
         return self._policies.evaluate(request.call, request.tool).grant == grant.use
 

@@ -166,7 +166,7 @@ class GrantManager:
         effect = Effect.ALLOW if decision.answer.allows else Effect.DENY
         wanted = terms or GrantTerms()
         try:
-            wanted.check(call, tool, effect, now=decision.decided_at)
+            wanted.check(call, tool, effect, now=decision.decided_at, limit=answered.evaluation.grants)
         except InvalidDecisionError:
             if terms is not None:
                 raise

@@ -9,12 +9,14 @@ import pytest
 
 from jupyter_agentbox.core.approvals import Answer, ApprovalRequest
 from jupyter_agentbox.core.calls import JsonValue, Origin, ToolCall
-from jupyter_agentbox.core.policy import Effect, Layer, Policy, Rule
+from jupyter_agentbox.core.grant_uses import Scope
+from jupyter_agentbox.core.grants import GrantTerms
+from jupyter_agentbox.core.policy import Effect, Evaluation, GrantLimit, Layer, Policy, Rule
 from jupyter_agentbox.core.rule_book import RuleBook
 from jupyter_agentbox.core.rule_text import read_text, write_text
 from jupyter_agentbox.core.site_policy import SitePolicy
 from jupyter_agentbox.core.tools import ToolDescription
-from jupyter_agentbox.exceptions import StorageError
+from jupyter_agentbox.exceptions import InvalidDecisionError, StorageError
 from jupyter_agentbox.services.grants.manager import GrantManager
 from jupyter_agentbox.services.policies.manager import PolicyManager
 from jupyter_agentbox.testing import FakeClock, FakeIds, MemoryApprovalStore
@@ -48,6 +50,23 @@ async def test_a_rule_of_a_file_is_stricter_than_what_a_person_allowed() -> None
     rule = Rule(server="*", tool="*", effect=Effect.DENY)
     policies = PolicyManager(policy=Policy((rule,)), grants=await granted(Answer.ALLOW_ALWAYS))
     assert effect_of(policies, request.call) is Effect.DENY
+
+
+@pytest.mark.parametrize(("limit", "effect"), [(GrantLimit.NEVER, Effect.ASK), (GrantLimit.KERNEL, Effect.ALLOW)])
+async def test_what_a_person_allowed_counts_where_a_rule_that_asks_says_so(limit: GrantLimit, effect: Effect) -> None:
+    request = answered(Answer.ALLOW_ALWAYS)
+    rule = Rule(server="*", tool="*", effect=Effect.ASK, layer=Layer.SITE, grants=limit)
+    policies = PolicyManager(policy=Policy((rule,)), grants=await granted(Answer.ALLOW_ALWAYS))
+    assert effect_of(policies, request.call) is effect
+
+
+async def test_nobody_allows_for_all_kernels_what_a_rule_lets_be_allowed_for_one() -> None:
+    rule = Rule(server="*", tool="*", effect=Effect.ASK, layer=Layer.SITE, grants=GrantLimit.KERNEL)
+    request = replace(answered(Answer.ALLOW_ALWAYS), evaluation=Evaluation(effect=Effect.ASK, rule=rule))
+    grants = GrantManager(store=MemoryApprovalStore(), clock=FakeClock(), ids=FakeIds("g"))
+    with pytest.raises(InvalidDecisionError):
+        await grants.give(request, GrantTerms(scope=Scope.USER, uses=2), trust_key="")
+    assert await grants.give(request, GrantTerms(), trust_key="") is not None
 
 
 class Book:
