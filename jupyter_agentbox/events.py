@@ -105,16 +105,24 @@ class EventAnnouncer:
             timer.cancel()
 
     def _emit_approval(self, request: ApprovalRequest) -> None:
-        decision = request.decision
+        """Announce a request without what it asks: whoever hears events may not have the right to read requests."""
+        decision, evaluation, origin = request.decision, request.evaluation, request.call.origin
         self._emit(
             APPROVAL_EVENT,
             {
                 "id": request.id,
                 "status": request.status.value,
                 "outcome": request.outcome.state.value if request.outcome else None,
-                "kernel_id": request.call.origin.kernel_id,
+                "kernel_id": origin.kernel_id,
+                "isolation": origin.isolation.value,
+                "asked_by": origin.asked_by,
+                "effect": evaluation.effect.value,
+                "layer": evaluation.rule.layer.value if evaluation.rule else None,
+                "created_at": json_time(request.created_at),
+                "expires_at": json_time(request.expires_at),
                 "decision": decision.answer.value if decision else None,
                 "reviewer": decision.reviewer.name if decision else None,
+                "reviewer_kind": decision.reviewer.kind.value if decision else None,
                 "via": decision.reviewer.via.value if decision else None,
                 "decided_at": json_time(decision.decided_at) if decision else None,
                 "ended_at": json_time(request.ended_at),

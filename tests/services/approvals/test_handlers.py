@@ -347,8 +347,12 @@ async def test_every_change_is_announced_without_arguments(
         await done.wait()
 
     mine = [{key: event[key] for key in event if not key.startswith("__")} for event in told]
-    asked = {"id": request.id, "status": "pending", "outcome": None, "kernel_id": "k1"}
-    unanswered = dict.fromkeys(("decision", "reviewer", "via", "decided_at", "ended_at"))
+    asked = {
+        **{"id": request.id, "status": "pending", "outcome": None, "kernel_id": "k1", "isolation": "none"},
+        **{"asked_by": None, "effect": "ask", "layer": None},
+        **{"created_at": json_time(request.created_at), "expires_at": json_time(request.expires_at)},
+    }
+    unanswered = dict.fromkeys(("decision", "reviewer", "reviewer_kind", "via", "decided_at", "ended_at"))
     rejected = (await approvals.get(request.id)).decision
     assert rejected is not None
     assert mine == [
@@ -358,6 +362,7 @@ async def test_every_change_is_announced_without_arguments(
             "status": "rejected",
             "decision": "reject_once",
             "reviewer": rejected.reviewer.name,
+            "reviewer_kind": rejected.reviewer.kind.value,
             "via": "api_token",
             "decided_at": json_time(rejected.decided_at),
             "ended_at": json_time(rejected.decided_at),
