@@ -227,7 +227,8 @@ async def test_page_is_told_why_a_kernel_ended_and_not_of_a_restart(own_server: 
 
     async with server.kernel("walk.ipynb", "limited") as kernel:
         crashed = (await end_after(kernel, CRASH))["last_end"]
-        assert (crashed["reason"], crashed["limit"]) == ("its process was killed by SIGSEGV", None)
+        assert (crashed["reason"], crashed["signal"]) == ("its process was killed by SIGSEGV", "SIGSEGV")
+        assert (crashed["limit"], crashed["most"], crashed["status"]) == (None, None, None)
 
         answer = await end_after(kernel, TAKE_MEMORY)
         end = answer["last_end"]
@@ -236,6 +237,9 @@ async def test_page_is_told_why_a_kernel_ended_and_not_of_a_restart(own_server: 
             "at": end["at"],
             "reason": "it needed more than 2 GiB of memory",
             "limit": "memory_limit",
+            "most": 2 << 30,
+            "signal": None,
+            "status": None,
             "notebook_path": "walk.ipynb",
         }
         assert end["id"] != crashed["id"]

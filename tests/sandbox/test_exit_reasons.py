@@ -9,7 +9,7 @@ from jupyter_agentbox.sandbox.server.exit_reasons import LimitExceeded, exit_of,
 
 WATCHED = LimitExceeded(limit="memory_limit", most=512 << 20, words="the sandbox was ended: …", is_end=True)
 BY_LINUX = LimitExceeded(limit="memory_limit", most=512 << 20, words="Linux ended 1 of …", is_end=False)
-MEMORY = KernelExit(reason="it needed more than 512 MiB of memory", limit="memory_limit")
+MEMORY = KernelExit(reason="it needed more than 512 MiB of memory", limit="memory_limit", most=512 << 20)
 PROCESSES = LimitExceeded(limit="process_limit", most=100, words="the sandbox was ended: …", is_end=True)
 
 
@@ -17,7 +17,7 @@ PROCESSES = LimitExceeded(limit="process_limit", most=100, words="the sandbox wa
 def test_a_limit_for_which_the_sandbox_was_ended_is_the_reason(status: int) -> None:
     assert exit_of(status, WATCHED) == MEMORY
     assert exit_of(status, PROCESSES) == KernelExit(
-        reason="it had more than 100 processes and threads", limit="process_limit"
+        reason="it had more than 100 processes and threads", limit="process_limit", most=100
     )
 
 
@@ -27,21 +27,22 @@ def test_memory_is_the_reason_if_linux_can_have_ended_the_kernel_for_it(status: 
 
 
 def test_a_kernel_that_outlived_another_process_ended_for_a_reason_of_its_own() -> None:
-    assert exit_of(139, BY_LINUX) == KernelExit(reason="its process was killed by SIGSEGV")
+    assert exit_of(139, BY_LINUX) == KernelExit(
+        reason="its process was killed by SIGSEGV", signal="SIGSEGV"
+    )
 
 
 @pytest.mark.parametrize(
-    ("status", "reason"),
-    [
-        (-11, "its process was killed by SIGSEGV"),
-        (134, "its process was killed by SIGABRT"),
-        (1, "its process exited with status 1"),
-        (128, "its process exited with status 128"),
-        (255, "its process exited with status 255"),
-    ],
+    ("status", "name"),
+    [(-11, "SIGSEGV"), (134, "SIGABRT")],
 )
-def test_without_a_limit_the_status_is_the_reason(status: int, reason: str) -> None:
-    assert exit_of(status, None) == KernelExit(reason=reason)
+def test_without_a_limit_the_signal_is_the_reason(status: int, name: str) -> None:
+    assert exit_of(status, None) == KernelExit(reason=f"its process was killed by {name}", signal=name)
+
+
+@pytest.mark.parametrize("status", [1, 128, 255])
+def test_without_a_signal_the_status_is_the_reason(status: int) -> None:
+    assert exit_of(status, None) == KernelExit(reason=f"its process exited with status {status}", status=status)
 
 
 def test_a_kernel_that_ended_of_its_own_accord_needs_none() -> None:

@@ -53,12 +53,13 @@ def exit_of(status: int, limit_exceeded: LimitExceeded | None) -> KernelExit | N
     ended_by = -status if status < 0 else status - 128
     # Where Linux ended some process for its memory, it need not have been the kernel.
     if limit_exceeded is not None and (limit_exceeded.is_end or ended_by == signal.SIGKILL):
-        return KernelExit(reason=limit_exceeded.reason, limit=limit_exceeded.limit)
+        return KernelExit(reason=limit_exceeded.reason, limit=limit_exceeded.limit, most=limit_exceeded.most)
     if status == 0:
         return None
     if ended_by in set(signal.Signals):
-        return KernelExit(reason=f"its process was killed by {signal.Signals(ended_by).name}")
-    return KernelExit(reason=f"its process exited with status {status}")
+        name = signal.Signals(ended_by).name
+        return KernelExit(reason=f"its process was killed by {name}", signal=name)
+    return KernelExit(reason=f"its process exited with status {status}", status=status)
 
 
 def size(number: int) -> str:

@@ -26,7 +26,7 @@ class RecordedExit:
         Distinguishes ends of the same kernel.
     at : datetime
         When the server noticed it.
-    end : KernelEnd
+    end : KernelExit
         Why it ended.
     notebook_path : str or None
         The kernel's document, relative to the server's root.
@@ -44,6 +44,9 @@ class RecordedExit:
             "at": json_time(self.at),
             "reason": self.end.reason,
             "limit": self.end.limit,
+            "most": self.end.most,
+            "signal": self.end.signal,
+            "status": self.end.status,
             "notebook_path": self.notebook_path,
         }
 

@@ -475,10 +475,16 @@ export interface IKernelExit {
   /** Distinguishes this end from later ones of the same kernel. */
   id: string;
   at: string;
-  /** A clause about the kernel, in the server's words. */
+  /** A clause about the kernel, in English. */
   reason: string;
   /** The setting with the limit that ended it, if one did. */
   limit: string | null;
+  /** The value of that setting: bytes, or processes and threads. */
+  most: number | null;
+  /** The name of the signal that killed its process, if no limit ended it. */
+  signal: string | null;
+  /** The exit status of its process, if neither a limit nor a signal ended it. */
+  status: number | null;
   notebook_path: string | null;
 }
 

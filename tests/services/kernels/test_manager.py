@@ -10,7 +10,7 @@ from jupyter_agentbox.core.kernel_exits import KernelExit
 from jupyter_agentbox.services.kernels.manager import MOST_KEPT, KernelExitManager, RecordedExit
 from jupyter_agentbox.testing import FakeClock, FakeIds, FakeNotebookFinder
 
-END = KernelExit(reason="it needed more than 512 MiB of memory", limit="memory_limit")
+END = KernelExit(reason="it needed more than 512 MiB of memory", limit="memory_limit", most=512 << 20)
 
 
 @pytest.fixture
@@ -45,7 +45,7 @@ async def test_the_last_end_is_the_one_that_counts_and_keeps_the_notebook(
     kernel_exits = manage(notebooks)
     await kernel_exits.kernel_ended("k1", END)
     notebooks.paths.clear()
-    crash = KernelExit(reason="its process was killed by SIGSEGV")
+    crash = KernelExit(reason="its process was killed by SIGSEGV", signal="SIGSEGV")
     await kernel_exits.kernel_ended("k1", crash)
 
     assert kernel_exits.last_of("k1") == RecordedExit(id="r2", at=FakeClock().now(), end=crash, notebook_path="a.ipynb")
@@ -62,6 +62,9 @@ async def test_the_rest_api_says_all_of_it(manage: Callable[..., KernelExitManag
         "at": "2026-05-01T12:00:00.000Z",
         "reason": "it needed more than 512 MiB of memory",
         "limit": "memory_limit",
+        "most": 512 << 20,
+        "signal": None,
+        "status": None,
         "notebook_path": None,
     }
 

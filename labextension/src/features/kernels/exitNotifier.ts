@@ -9,7 +9,7 @@ import { Signal } from '@lumino/signaling';
 import type { IExitedKernel, KernelExitsModel } from '../../model/kernelExits';
 import type { IKernelExit } from '../../api/protocol';
 import type { IOrigins, Place } from '../../internalTokens';
-import { label } from '../../ui/text/visibleText';
+import { exitSentence } from './exitSentence';
 
 /** JupyterLab truncates longer texts. */
 const MAX_LENGTH = 140;
@@ -58,23 +58,10 @@ export class ExitNotifier implements IDisposable {
   }
 
   private _message(place: Place, end: IKernelExit): string {
-    const { origins } = this._options;
-    const rest = this._sentence('', end).length;
+    const { origins, trans } = this._options;
+    const rest = exitSentence('', end, trans).length;
     const length = Math.max(MAX_LENGTH - rest, MIN_NAME_LENGTH);
-    return this._sentence(origins.describePlace(place, length), end);
-  }
-
-  private _sentence(name: string, end: IKernelExit): string {
-    const { trans } = this._options;
-    const reason = label(end.reason);
-    return end.limit === null
-      ? trans.__('The kernel of %1 ended: %2.', name, reason)
-      : trans.__(
-          'The sandbox stopped the kernel of %1: %2. Raise `%3` to allow more.',
-          name,
-          reason,
-          label(end.limit)
-        );
+    return exitSentence(origins.describePlace(place, length), end, trans);
   }
 
   private _action(place: Place): Notification.IAction {

@@ -18,6 +18,9 @@ function anEnd(fields: Partial<IKernelExit> = {}): IKernelExit {
     at: '2026-01-01T00:00:00Z',
     reason: 'it needed more than 512 MiB of memory',
     limit: 'memory_limit',
+    most: 512 * 1024 ** 2,
+    signal: null,
+    status: null,
     notebook_path: 'analysis.ipynb',
     ...fields
   };
@@ -144,10 +147,32 @@ describe('ExitNotifier', () => {
   });
 
   test('what was no limit is not said to be one', () => {
-    const reason = 'its process was ended by SIGSEGV';
-    end('k1', anEnd({ reason, limit: null }));
+    end('k1', anEnd({ limit: null, most: null, signal: 'SIGSEGV' }));
+    end('k2', anEnd({ limit: null, most: null, status: 3 }));
     expect(messages()).toEqual([
-      'The kernel of analysis.ipynb ended: its process was ended by SIGSEGV.'
+      'The kernel of analysis.ipynb ended: its process exited with status 3.',
+      'The kernel of analysis.ipynb ended: its process was killed by SIGSEGV.'
+    ]);
+  });
+
+  test.each([
+    ['process_limit', 1, 'it had more than 1 process or thread'],
+    ['process_limit', 2000, 'it had more than 2,000 processes and threads'],
+    ['memory_limit', 1000, 'it needed more than 1,000 bytes of memory'],
+    ['memory_limit', 1536, 'it needed more than 1.5 KiB of memory'],
+    ['memory_limit', 8_000_000_000, 'it needed more than 7.45 GiB of memory'],
+    ['memory_limit', 2 ** 51, 'it needed more than 2,048 TiB of memory']
+  ])('says that %s is %d', (limit, most, clause) => {
+    end('k1', anEnd({ limit, most, reason: 'not these words' }));
+    expect(messages()).toEqual([
+      `The sandbox stopped the kernel of analysis.ipynb: ${clause}. Raise \`${limit}\` to allow more.`
+    ]);
+  });
+
+  test('a limit that this page does not know has the server’s words', () => {
+    end('k1', anEnd({ limit: 'disk_limit', reason: 'it wrote too much' }));
+    expect(messages()).toEqual([
+      'The sandbox stopped the kernel of analysis.ipynb: it wrote too much. Raise `disk_limit` to allow more.'
     ]);
   });
 
@@ -165,7 +190,10 @@ describe('ExitNotifier', () => {
 
   test('has one notification for each kernel, and a new one once it was closed', () => {
     end('k1', anEnd());
-    end('k1', anEnd({ id: 'e2', reason: 'it failed', limit: null }));
+    end(
+      'k1',
+      anEnd({ id: 'e2', reason: 'it failed', limit: null, most: null })
+    );
     end('k2', anEnd({ notebook_path: 'other.ipynb' }));
     expect(messages()).toEqual([
       expect.stringContaining('other.ipynb'),
