@@ -12,7 +12,7 @@ from playwright.sync_api import TimeoutError as PlaywrightTimeout
 if TYPE_CHECKING:
     from .lab import Lab
 
-CARD = re.compile("^Approval request ")
+CARD = re.compile("^Approval request: ")
 
 
 #: The page shows a kernel as idle before it is connected to it; who runs a cell then is asked to choose a kernel.

@@ -28,7 +28,7 @@ def test_console_shows_the_card(person: Person, notebook: Callable[..., str]) ->
     expect(console.locator(".jp-CodeConsole-banner")).to_contain_text("IPython")
     console.locator(".jp-CodeConsole-promptCell .cm-content").fill(ASK)
     person.keyboard.press("Shift+Enter")
-    card = console.get_by_role("group", name="Approval request shop.list_orders")
+    card = console.get_by_role("group", name="Approval request: shop.list_orders")
     expect(card).to_contain_text("From a console")
     decide(card, "Allow once")
     expect(console).to_contain_text("True")

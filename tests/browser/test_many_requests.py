@@ -237,7 +237,7 @@ def test_a_row_that_is_not_wholly_shown_is_selected_only_after_it_was_opened(
     row.click()
     expect(row).to_have_attribute("aria-selected", "false")
     row.get_by_role("button", name=re.compile("^Open ")).click()
-    expect(table.get_by_role("group", name="Approval request shop.list_orders")).to_be_visible()
+    expect(table.get_by_role("group", name="Approval request: shop.list_orders")).to_be_visible()
     assert violations(person.page) == []
     row.locator(".jp-AgentBox-rowCheck").click()
     table.get_by_role("button", name="Allow 3", exact=True).click()
@@ -252,7 +252,7 @@ def test_the_card_of_a_row_that_is_opened_at_the_edge_is_in_view_and_can_be_deci
     edge = (bar.bounding_box() or {})["y"]
     last = max(row for row in range(60) if (rows_of(table).nth(row).bounding_box() or {})["y"] < edge - 40)
     rows_of(table).nth(last).get_by_role("button").click()
-    card = table.get_by_role("group", name="Approval request shop.restock")
+    card = table.get_by_role("group", name="Approval request: shop.restock")
     allow = card.get_by_role("button", name="Allow once")
     expect(allow).to_be_in_viewport(ratio=1)
     await_true(allow, f"button => button.getBoundingClientRect().bottom < {edge}")
@@ -275,7 +275,7 @@ def test_a_bar_that_a_kernel_lays_over_a_card_is_no_edge_of_the_view(
 ) -> None:
     table = open_table(person, notebook(LOOP.format(count=3)), 3)
     rows_of(table).first.get_by_role("button").click()
-    card = table.get_by_role("group", name="Approval request shop.restock")
+    card = table.get_by_role("group", name="Approval request: shop.restock")
     allow = card.get_by_role("button", name="Allow once")
     expect(allow).not_to_have_attribute("aria-disabled", "true")
     place = card.bounding_box() or {}

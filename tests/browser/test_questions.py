@@ -143,8 +143,8 @@ def test_a_question_and_a_request_of_one_cell_are_answered_each_by_itself(
     person.edit(0)
     person.keyboard.press("Shift+Enter")
     question = person.cell(0).get_by_role("group", name="The server “asking” asks you")
-    request = person.cell(0).get_by_role("group", name="Approval request shop.delete_order")
-    asker = person.cell(0).get_by_role("group", name="Approval request asking.order")
+    request = person.cell(0).get_by_role("group", name="Approval request: shop.delete_order")
+    asker = person.cell(0).get_by_role("group", name="Approval request: asking.order")
     expect(question).to_be_visible()
     expect(request.get_by_role("button", name="Allow once")).to_be_visible()
     expect(person.status).to_have_accessible_name("1 request awaiting approval, 1 question from a server")
@@ -199,7 +199,7 @@ def test_new_questions_take_neither_focus_nor_keys_from_who_answers_a_request(
         person.page.set_viewport_size({"width": 1280, "height": 520})  # a list that has no room for all can be scrolled
         person.open_panel()
         where = person.page.locator(".jp-AgentBox-panel")
-    request = where.get_by_role("group", name="Approval request shop.delete_order")
+    request = where.get_by_role("group", name="Approval request: shop.delete_order")
     request.locator(".jp-AgentBox-name, .jp-AgentBox-compactLine").first.click()
     # Which of the two requests came first is not known, and the lower one is not whole in the panel's view.
     request.get_by_role("button", name="Reject", exact=True).scroll_into_view_if_needed()

@@ -108,7 +108,7 @@ export function Card(props: ICardProps): JSX.Element {
       data-lm-suppress-shortcuts={
         isPending || isHolding ? withoutShortcuts(props) : undefined
       }
-      aria-label={trans.__('Approval request %1', name)}
+      aria-label={trans.__('Approval request: %1', name)}
     >
       {isCompact ? <CompactCall approval={approval} now={props.now} /> : null}
       {isPending && !isCompact ? (

@@ -6,6 +6,7 @@ import React from 'react';
 import { useTrans } from '../context';
 import type { IApproval, IOmission } from '../../api/protocol';
 import { qualifiedName } from '../../api/protocol';
+import { localeOf } from '../text/language';
 import { label } from '../text/visibleText';
 import { LinkButton, VisibleText } from '../components/VisibleText';
 
@@ -21,19 +22,22 @@ export interface ILongArgumentsProps {
 export function LongArguments(props: ILongArgumentsProps): JSX.Element {
   const trans = useTrans();
   const { omitted, onShow } = props;
+  const size = omitted.size.toLocaleString(localeOf(trans));
   return (
     <div className="jp-AgentBox-arguments">
       <p className="jp-AgentBox-note">
         {onShow
           ? trans._n(
-              'Long arguments (%1 byte). They begin:',
-              'Long arguments (%1 bytes). They begin:',
-              omitted.size
+              'Long arguments (%2 byte). They begin:',
+              'Long arguments (%2 bytes). They begin:',
+              omitted.size,
+              size
             )
           : trans._n(
-              'These arguments (%1 byte) are no longer kept. They began:',
-              'These arguments (%1 bytes) are no longer kept. They began:',
-              omitted.size
+              'These arguments (%2 byte) are no longer kept. They began:',
+              'These arguments (%2 bytes) are no longer kept. They began:',
+              omitted.size,
+              size
             )}
       </p>
       <VisibleText text={label(omitted.head, SHOWN)} />{' '}
@@ -57,7 +61,7 @@ export function LongRequest(props: {
       className="jp-AgentBox-card jp-mod-neutral"
       data-request-id={approval.id}
       role="group"
-      aria-label={trans.__('Approval request %1', name)}
+      aria-label={trans.__('Approval request: %1', name)}
       tabIndex={-1}
     >
       <span className="jp-AgentBox-name">{name}</span>
