@@ -14,6 +14,7 @@ import type {
   IOrigins,
   IQuestionsModel
 } from '../internalTokens';
+import { Doings } from './doings';
 import { languageOf } from './text/language';
 import type { ILanguage } from './text/language';
 import type { NameOf } from './text/reviewers';
@@ -94,6 +95,8 @@ export const Locks = React.createContext<ISiteLocks>(NOTHING_OFF);
 
 const Cards = React.createContext<ICardContext | null>(null);
 
+const SharedDoings = React.createContext<Doings | null>(null);
+
 /** Provides the language to the components inside it. */
 export function LanguageProvider(
   props: React.PropsWithChildren<{ value: ILanguage }>
@@ -129,6 +132,24 @@ export function CardProvider(
       </Names.Provider>
     </Language.Provider>
   );
+}
+
+/** Keeps what the components inside it do, also when they are mounted anew. */
+export function DoingsProvider(
+  props: React.PropsWithChildren<{ value: Doings }>
+): JSX.Element {
+  return (
+    <SharedDoings.Provider value={props.value}>
+      {props.children}
+    </SharedDoings.Provider>
+  );
+}
+
+/** The actions in progress: those of the provider, or a component's own. */
+export function useDoings(): Doings {
+  const shared = React.useContext(SharedDoings);
+  const [own] = React.useState(() => new Doings());
+  return shared ?? own;
 }
 
 /** The strings of the page's language; by default those of the source. */

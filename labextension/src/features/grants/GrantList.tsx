@@ -53,7 +53,7 @@ interface IGrantProps {
 function Grant({ grant, onRevoke }: IGrantProps): JSX.Element {
   const trans = useTrans();
   const nameOf = useNameOf();
-  const { run, isBusy, failure } = useDoing();
+  const { run, isBusy, failure } = useDoing(grant.id);
   const what = describeGrant(grant, trans);
   return (
     <>

@@ -29,7 +29,7 @@ export interface IServerProps {
 export function Server(props: IServerProps): JSX.Element {
   const trans = useTrans();
   const { server, servers, trying } = props;
-  const { run, isBusy, failure } = useDoing();
+  const { run, isBusy, failure } = useDoing(server.name);
   const lock = useLock('local_servers');
   const why = useWhyLocked('local_servers');
   const [page, setPage] = React.useState<Pick<ISignInPage, 'address'> | null>(

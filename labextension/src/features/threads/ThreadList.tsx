@@ -110,7 +110,7 @@ function Row(props: IRowProps): JSX.Element {
   const trans = useTrans();
   const { thread } = props;
   const name = threadName(thread, trans);
-  const doing = useDoing();
+  const doing = useDoing(thread.id);
   return (
     <li className="jp-AgentBox-thread" aria-label={name}>
       <div className="jp-AgentBox-serverLine">

@@ -3,6 +3,10 @@
  */
 import { ReactWidget } from '@jupyterlab/ui-components';
 import type { Message } from '@lumino/messaging';
+import React from 'react';
+
+import { DoingsProvider } from '../context';
+import { Doings } from '../doings';
 
 /** Calls back when it is shown, so that nothing is fetched before. */
 export class Section extends ReactWidget {
@@ -38,6 +42,11 @@ export class Section extends ReactWidget {
   }
 
   protected override render(): JSX.Element | null {
-    return this._isLight && !this.isVisible ? null : this._content();
+    return this._isLight && !this.isVisible ? null : (
+      <DoingsProvider value={this._doings}>{this._content()}</DoingsProvider>
+    );
   }
+
+  /** JupyterLab detaches it, and so unmounts its components, when a person moves the panel to the other side. */
+  private readonly _doings = new Doings();
 }

@@ -1,9 +1,9 @@
 /**
  * A React hook for the action of a button.
  */
-import { useState } from 'react';
+import { useCallback, useEffect, useSyncExternalStore } from 'react';
 
-import { useTrans } from '../context';
+import { useDoings, useTrans } from '../context';
 import { messageOf } from '../text/messages';
 
 export interface IDoing {
@@ -14,24 +14,47 @@ export interface IDoing {
   failure: string;
 }
 
-/** Performs one action at a time, and reports why it failed. */
-export function useDoing(): IDoing {
+/**
+ * Performs one action at a time, and reports why it failed. Where there is a `DoingsProvider`, what is in progress is still
+ * known to a component that is mounted again with the same key.
+ */
+export function useDoing(key: string): IDoing {
   const trans = useTrans();
-  const [isBusy, setBusy] = useState(false);
-  const [failure, setFailure] = useState('');
-  const run = (action: () => Promise<void>): void => {
-    if (isBusy) {
-      return;
-    }
-    setBusy(true);
-    setFailure('');
-    action()
-      .catch((error: unknown) => {
-        setFailure(messageOf(error, 300) || trans.__('That did not work.'));
-      })
-      .finally(() => {
-        setBusy(false);
-      });
+  const doings = useDoings();
+  const subscribe = useCallback(
+    (onChange: () => void) => {
+      const slot = (_: unknown, changed: string): void => {
+        if (changed === key) {
+          onChange();
+        }
+      };
+      doings.changed.connect(slot);
+      return () => {
+        doings.changed.disconnect(slot);
+      };
+    },
+    [doings, key]
+  );
+  const { isBusy, error } = useSyncExternalStore(subscribe, () =>
+    doings.stateOf(key)
+  );
+  useEffect(
+    () => () => {
+      // Who has read why it failed need not read it again.
+      if (!doings.stateOf(key).isBusy) {
+        doings.forget(key);
+      }
+    },
+    [doings, key]
+  );
+  return {
+    run: action => {
+      doings.run(key, action);
+    },
+    isBusy,
+    failure:
+      error === null
+        ? ''
+        : messageOf(error, 300) || trans.__('That did not work.')
   };
-  return { run, isBusy, failure };
 }

@@ -2,7 +2,7 @@
  * A React hook for signals.
  */
 import type { ISignal } from '@lumino/signaling';
-import { useEffect, useReducer, useRef } from 'react';
+import { useEffect, useLayoutEffect, useReducer, useRef } from 'react';
 
 /** Render again when a signal is emitted with a relevant value. */
 export function useSignal<Sender, Args>(
@@ -11,7 +11,10 @@ export function useSignal<Sender, Args>(
 ): void {
   const [, update] = useReducer((count: number) => count + 1, 0);
   const filter = useRef(isRelevant);
-  filter.current = isRelevant;
+  // A render may be abandoned: what counts is the filter of the one that is shown.
+  useLayoutEffect(() => {
+    filter.current = isRelevant;
+  });
   useEffect(() => {
     const slot = (_: Sender, args: Args): void => {
       if (filter.current?.(args) ?? true) {
