@@ -1,13 +1,13 @@
 /**
  * The card in an output: a renderer for the MIME type of requests.
  */
-import { ReactWidget } from '@jupyterlab/ui-components';
 import type { IRenderMime } from '@jupyterlab/rendermime-interfaces';
 import React from 'react';
 
 import { Forms, OpenForms } from './forms';
 import { RequestGroup } from './RequestGroup';
 import { keepFromNotebook } from '../guarded/keepFromNotebook';
+import { OutputRenderer } from '../OutputRenderer';
 import { CardProvider } from '../context';
 import type { ICardContext } from '../context';
 import { CARD_MIME_TYPE } from '../../api/protocol';
@@ -21,7 +21,10 @@ const RANK = -20;
 const MOST_REQUESTS = 200;
 
 /** Shows the card of an output's request. */
-export class CardRenderer extends ReactWidget implements IRenderMime.IRenderer {
+export class CardRenderer
+  extends OutputRenderer
+  implements IRenderMime.IRenderer
+{
   constructor(private readonly _context: ICardContext) {
     super();
     this.addClass('jp-AgentBox-output');
@@ -34,11 +37,10 @@ export class CardRenderer extends ReactWidget implements IRenderMime.IRenderer {
     this._requestIds = requestIdsOf(model);
     this._fallback = typeof text === 'string' ? text : '';
     this._model = model;
-    this.update();
-    return this.renderPromise ?? Promise.resolve();
+    return this.renderContent();
   }
 
-  protected override render(): JSX.Element {
+  protected override content(): JSX.Element {
     return (
       <OpenForms.Provider value={this._forms}>
         <CardProvider value={this._context}>

@@ -2,12 +2,12 @@
  * The renderer for the MIME type of an item of an agent's turn.
  */
 import type { IRenderMime } from '@jupyterlab/rendermime-interfaces';
-import { ReactWidget } from '@jupyterlab/ui-components';
 import type { Message } from '@lumino/messaging';
 import React from 'react';
 
 import { ITEM_MIME_TYPE, readItem } from '../../api/threads';
 import type { IItemOutput, ReadTurn } from '../../api/threads';
+import { OutputRenderer } from '../OutputRenderer';
 import { CardProvider } from '../context';
 import type { ICardContext } from '../context';
 import { ItemView } from './ItemView';
@@ -26,7 +26,10 @@ export interface IItemContext extends ICardContext {
 }
 
 /** Shows an item, and updates when the item changes. */
-export class ItemRenderer extends ReactWidget implements IRenderMime.IRenderer {
+export class ItemRenderer
+  extends OutputRenderer
+  implements IRenderMime.IRenderer
+{
   constructor(
     private readonly _context: IItemContext,
     options: IRenderMime.IRendererOptions
@@ -47,8 +50,7 @@ export class ItemRenderer extends ReactWidget implements IRenderMime.IRenderer {
     const text = model.data['text/plain'];
     this._output = readItem(model.data[ITEM_MIME_TYPE]);
     this._fallback = typeof text === 'string' ? text : '';
-    this.update();
-    return this.renderPromise ?? Promise.resolve();
+    return this.renderContent();
   }
 
   protected override onAfterAttach(message: Message): void {
@@ -56,7 +58,7 @@ export class ItemRenderer extends ReactWidget implements IRenderMime.IRenderer {
     showWholeTurn(this);
   }
 
-  protected override render(): JSX.Element {
+  protected override content(): JSX.Element {
     const output = this._output;
     return (
       <CardProvider value={this._context}>
