@@ -13,6 +13,22 @@ const esModules = [
   'yjs'
 ];
 
+/** The same JavaScript as that of TypeScript with `tsconfig.json`. */
+function swc(parser) {
+  return {
+    jsc: {
+      parser,
+      target: 'es2020',
+      transform: {
+        react: { runtime: 'classic' },
+        useDefineForClassFields: false
+      }
+    },
+    module: { type: 'commonjs' },
+    sourceMaps: 'inline'
+  };
+}
+
 module.exports = {
   testEnvironment: 'jsdom',
   // Some tests wait for modules that load when a person needs them; transforming those takes seconds on a busy machine.
@@ -20,11 +36,10 @@ module.exports = {
   setupFiles: ['<rootDir>/labextension/test/browser.ts'],
   roots: ['<rootDir>/labextension/test'],
   moduleNameMapper: { '\\.(css|svg)$': '<rootDir>/labextension/test/asset.ts' },
+  // Types are checked by `jlpm lint:check`; SWC makes a first run, which transforms all of JupyterLab, much shorter.
   transform: {
-    '\\.(js|mjs|ts|tsx)$': [
-      'ts-jest',
-      { tsconfig: 'labextension/test/tsconfig.json', diagnostics: false }
-    ]
+    '\\.tsx?$': ['@swc/jest', swc({ syntax: 'typescript', tsx: true })],
+    '\\.m?js$': ['@swc/jest', swc({ syntax: 'ecmascript' })]
   },
   transformIgnorePatterns: [`/node_modules/(?!(${esModules.join('|')})/)`]
 };
