@@ -310,7 +310,7 @@ def tools_of(module: ModuleType) -> Sequence[Any]:
 
 
 def hints_of(tool: dict[str, Any]) -> str:
-    """Return the server's claims about a tool, unverified, in a word; of two that contradict each other, the graver one."""
+    """Return the server's claims about a tool, unverified, in a word; of two that contradict, the graver one."""
     annotations = tool.get("annotations")
     claims = annotations if isinstance(annotations, dict) else {}
     if claims.get("destructiveHint") is True:

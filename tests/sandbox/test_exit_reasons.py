@@ -27,9 +27,7 @@ def test_memory_is_the_reason_if_linux_can_have_ended_the_kernel_for_it(status: 
 
 
 def test_a_kernel_that_outlived_another_process_ended_for_a_reason_of_its_own() -> None:
-    assert exit_of(139, BY_LINUX) == KernelExit(
-        reason="its process was killed by SIGSEGV", signal="SIGSEGV"
-    )
+    assert exit_of(139, BY_LINUX) == KernelExit(reason="its process was killed by SIGSEGV", signal="SIGSEGV")
 
 
 @pytest.mark.parametrize(

@@ -348,9 +348,16 @@ async def test_every_change_is_announced_without_arguments(
 
     mine = [{key: event[key] for key in event if not key.startswith("__")} for event in told]
     asked = {
-        **{"id": request.id, "status": "pending", "outcome": None, "kernel_id": "k1", "isolation": "none"},
-        **{"asked_by": None, "effect": "ask", "layer": None},
-        **{"created_at": json_time(request.created_at), "expires_at": json_time(request.expires_at)},
+        "id": request.id,
+        "status": "pending",
+        "outcome": None,
+        "kernel_id": "k1",
+        "isolation": "none",
+        "asked_by": None,
+        "effect": "ask",
+        "layer": None,
+        "created_at": json_time(request.created_at),
+        "expires_at": json_time(request.expires_at),
     }
     unanswered = dict.fromkeys(("decision", "reviewer", "reviewer_kind", "via", "decided_at", "ended_at"))
     rejected = (await approvals.get(request.id)).decision
