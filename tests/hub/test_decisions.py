@@ -289,7 +289,7 @@ def test_a_request_keeps_a_server_from_being_culled_for_an_hour_at_most_and_a_pa
     created, expires = (datetime.fromisoformat(request[name]) for name in ("created_at", "expires_at"))
     before = hub.ask(path, token=hub.admin)[1]["last_activity"]
 
-    for page in ("approvals?status=pending", "servers", "grants", "policy"):
+    for page in ("approvals?status=pending", "servers", "grants", "policy", "questions", "threads", "audit", "health"):
         assert hub.ask(f"{hub.server(ANY)}jupyter-agentbox/{page}", token=hub.admin)[0] == 200
 
     assert hub.ask(path, token=hub.admin)[1]["last_activity"] == before

@@ -23,6 +23,7 @@ import pytest
 from jupyter_client.blocking.client import BlockingKernelClient
 from playwright.sync_api import Page, expect
 
+from tests.browser.accessibility import violations
 from tests.browser.person import Person, decide
 
 from .hub import PROXY, ROOT, TIMEOUT, answered, frozen_server, kept_ports, missing, run, told
@@ -323,6 +324,33 @@ def test_an_approver_sees_it_in_their_own_jupyterlab_and_decides_on_the_page_tha
     there.close()
     expect(section).to_be_hidden(timeout=ASKS)
     expect(person.status).to_have_text("")
+
+
+@pytest.mark.browser
+def test_the_pages_of_the_service_can_be_used_by_everybody(
+    demo: DemoHub, kernel: BlockingKernelClient, page: Page
+) -> None:
+    start_server(demo, "bob")
+    log_in(page, demo.password, "bob", f"{demo.url}user/bob/")
+    running = kernel.execute("from jupyter_agentbox import tools; print(tools.shop.delete_order(order_id=1214))")
+    (request,) = until(lambda: demo.pending("bob"))
+    found = {}
+    for path in ("", f"requests/{request['id']}", "?several=1"):
+        page.goto(f"{demo.url}{SERVICE}{path}")
+        expect(page.get_by_text("1214").first).to_be_visible()
+        found[path] = violations(page, "body")
+    page.get_by_role("checkbox").check()
+    page.get_by_role("button", name="Reject selected").click()
+    expect(page.get_by_role("heading", name="Answered")).to_be_visible()
+    found["decisions"] = violations(page, "body")
+    page.goto(f"{demo.url}{SERVICE}history")
+    expect(page.get_by_role("heading", name="History", exact=True)).to_be_visible()
+    found["history"] = violations(page, "body")
+
+    assert not [line for lines in found.values() for line in lines], found
+    page.evaluate("document.querySelector('label').before(document.createElement('input'))")
+    assert violations(page, "body"), "axe looks at nothing"
+    assert "ToolCallRejectedError" in result_of(kernel, running)
 
 
 @pytest.mark.browser
