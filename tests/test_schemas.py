@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jupyter_agentbox.core.isolation import LADDER, Isolation
-from jupyter_agentbox.core.policy import Effect, Layer, Rule
+from jupyter_agentbox.core.policy import Effect, GrantLimit, Layer, Rule
 from jupyter_agentbox.core.rule_checks import MAX_PATTERN, MAX_REASON, MAX_TIMEOUT
 from jupyter_agentbox.core.rule_text import read_text
 from tests.core.test_rule_text import BASE, anything, entries
@@ -68,6 +68,7 @@ def test_what_is_not_read_does_not_fit_the_schema(changes: Any) -> None:
 def test_the_schema_has_the_names_and_bounds_of_the_code() -> None:
     assert RULE["effect"]["enum"] == [effect.value for effect in Effect]
     assert RULE["isolation"]["enum"] == [level.value for level in LADDER]
+    assert RULE["grants"]["enum"] == [limit.value for limit in GrantLimit]
     assert RULE["timeout"]["maximum"] == MAX_TIMEOUT
     assert RULE["reason"]["maxLength"] == MAX_REASON
     assert SCHEMA["$defs"]["pattern"]["maxLength"] == MAX_PATTERN
@@ -82,5 +83,6 @@ def test_the_schema_has_the_names_and_bounds_of_the_code() -> None:
         timeout=1.0,
         reason="r",
         groups=("g",),
+        grants=GrantLimit.ANY,
     )
     assert set(RULE) == set(full.to_json())
