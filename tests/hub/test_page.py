@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,7 +12,7 @@ from playwright.sync_api import Page, Request, expect
 from tests.browser.person import Person, decide
 from tests.oauth_server import OAuthServer, running_oauth_server
 
-from .hub import ANY, API, COLLABORATOR, COLLEAGUE, OWNER, Hub
+from .hub import ANY, API, COLLABORATOR, COLLEAGUE, OWNER, Hub, mcp_server
 
 pytestmark = pytest.mark.browser
 
@@ -172,12 +171,8 @@ def test_a_card_whose_server_was_stopped_has_no_buttons_and_says_what_to_do(hub:
 @pytest.fixture
 def remote(hub: Hub) -> Iterator[OAuthServer]:
     """Give the owner's server an MCP server that wants its user to sign in."""
-    file = hub.root / "homes" / OWNER / ".jupyter" / "mcp.json"
-    file.parent.mkdir(exist_ok=True)
-    with running_oauth_server() as remote:
-        file.write_text(json.dumps({"mcpServers": {"remote": {"url": remote.url}}}))
+    with running_oauth_server() as remote, mcp_server(hub, "remote", {"url": remote.url}):
         yield remote
-        file.unlink()
 
 
 def test_a_user_signs_in_to_a_server_of_their_own_and_comes_back_to_the_address_that_the_hub_gives_theirs(
