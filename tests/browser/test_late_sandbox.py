@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Route, expect
 
 from jupyter_agentbox.core.isolation import Isolation
 
@@ -16,6 +17,9 @@ from .outputs import OUTPUTS
 from .person import Person
 from .test_sandboxed_outputs import HACKED, blocked
 
+#: The file of the lab extension that guards outputs.
+GUARD = re.compile("outputs-guard")
+LAST_CELL_HAS_RUN = "() => window.jupyterapp.shell.currentWidget.content.widgets[1].model.executionCount !== null"
 KEEP_VIOLATIONS = """
 window.stopped = [];
 document.addEventListener('securitypolicyviolation', ({blockedURI}) => { window.stopped.push(blockedURI); });
@@ -45,9 +49,12 @@ def test_the_first_sandboxed_kernel_is_guarded_in_a_page_that_is_older(
     script = OUTPUTS["javascript"].source("sandboxed")
     path = notebook(OUTPUTS["javascript"].source("plain"), script, OUTPUTS["html-widget"].source("widget"), image)
     person.page.add_init_script(KEEP_VIOLATIONS)
+    guards: list[str] = []
+    person.page.on("request", lambda request: guards.extend(GUARD.findall(request.url)))
     person.open(path)
     person.run(0)
     person.page.wait_for_function(f"{HACKED}.length === 1")
+    assert guards == []
 
     lab.install_kernel("boxed", level)
     person.page.evaluate(CHANGE_KERNEL, "boxed")
@@ -59,3 +66,28 @@ def test_the_first_sandboxed_kernel_is_guarded_in_a_page_that_is_older(
     person.page.wait_for_function(f"window.stopped.includes({json.dumps(listener.address('image'))})")
     assert person.page.evaluate(HACKED) == ["plain"]
     assert listener.asked == set()
+    assert guards == ["outputs-guard"]
+
+
+def test_no_output_is_shown_before_its_guard_is_loaded(
+    person: Person, notebook: Callable[..., str], lab: Lab, level: Isolation
+) -> None:
+    path = notebook(OUTPUTS["javascript"].source("sandboxed"), "print('shown')")
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
+    person.page.route(GUARD, hold)
+    person.open(path)
+    lab.install_kernel("boxed", level)
+    person.page.evaluate(CHANGE_KERNEL, "boxed")
+    person.await_kernel()
+    person.run(0, 1)
+    person.page.wait_for_function(LAST_CELL_HAS_RUN)
+    expect(person.page.get_by_text("shown", exact=True)).to_have_count(0)
+
+    held[0].continue_()
+    expect(blocked(person.cell(0))).to_be_visible()
+    expect(person.page.get_by_text("shown", exact=True)).to_be_visible()
+    assert person.page.evaluate(HACKED) == []

@@ -13,6 +13,8 @@ import { watchWidgets } from '../../integrations/sessions';
 import type { ISessionTrackers } from '../../integrations/sessions';
 import type { ILanguage } from '../../ui/text/language';
 import { Gate, PageGate, SessionGate } from './gate';
+import { guardRenderer } from './guard';
+import type { OutputsHold } from './hold';
 import type { KernelLevels } from './levels';
 import { withoutModules } from './messages';
 import { gateOf, guardRegistry } from './registry';
@@ -35,8 +37,8 @@ export interface IOutputsContext extends ISessionTrackers {
 export class OutputsGuard {
   constructor(private readonly _context: IOutputsContext) {}
 
-  /** Guard what is open, and what is opened from now on. */
-  install(): void {
+  /** Guard what is open, what was held back, and what is opened from now on. */
+  install(held: Pick<OutputsHold, 'release'>): void {
     const { rendermime, notebooks, consoles, serverSettings } = this._context;
     this._warn();
     hardenErrors();
@@ -49,6 +51,13 @@ export class OutputsGuard {
       this._hasComms = false;
     }
     this._guard(rendermime);
+    held.release(registry => {
+      const gate = this._guard(registry);
+      const { language } = this._context;
+      return (renderer, mimeType) => {
+        guardRenderer(renderer, mimeType, gate, language);
+      };
+    });
     watchWidgets(notebooks, (panel, wasOpen) => {
       this._addNotebook(panel);
       if (wasOpen) {

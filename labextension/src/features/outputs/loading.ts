@@ -1,0 +1,73 @@
+/**
+ * Loads the guard of outputs into a page with sandboxed kernels, or where there may be some.
+ */
+import { showErrorMessage } from '@jupyterlab/apputils';
+import { PageConfig } from '@jupyterlab/coreutils';
+
+import { OutputsHold } from './hold';
+import type { IOutputsContext } from './installation';
+import { isSandboxed } from './levels';
+import type { ISpecSource } from './levels';
+import { SandboxWatch } from './presence';
+import type { ISandboxSigns } from './presence';
+
+/** Milliseconds before a load that failed is tried again; doubled each time, up to the second number. */
+const PAUSE = 1000;
+const LONGEST_PAUSE = 60_000;
+
+/** Load until it works; `onFailure` is called once, after the first failure. */
+export async function loadPatiently<T>(
+  load: () => Promise<T>,
+  onFailure: (error: unknown) => void
+): Promise<T> {
+  for (let pause = PAUSE; ; pause = Math.min(2 * pause, LONGEST_PAUSE)) {
+    try {
+      return await load();
+    } catch (error) {
+      if (pause === PAUSE) {
+        onFailure(error);
+      }
+      await new Promise(resolve => {
+        window.setTimeout(resolve, pause);
+      });
+    }
+  }
+}
+
+/** Guard outputs before the application opens any; if the server has no sandboxed kernels, as soon as it has. */
+export async function guardOutputs(
+  context: IOutputsContext,
+  kernelspecs: ISpecSource & ISandboxSigns['kernelspecs']
+): Promise<void> {
+  // Only a server that says that it has no sandboxed kernels is believed; one that says nothing may have some.
+  if (PageConfig.getOption('agentboxSandboxedKernels') !== 'false') {
+    await install(context);
+    return;
+  }
+  const hasSpecs = (): boolean =>
+    Object.values(kernelspecs.specs?.kernelspecs ?? {}).some(
+      spec => spec && isSandboxed(spec)
+    );
+  new SandboxWatch({ ...context, kernelspecs, hasSpecs }, () => {
+    void install(context);
+  });
+}
+
+/** Hold back all outputs, load their guard, and let them go on under it. */
+async function install(context: IOutputsContext): Promise<void> {
+  const { trans } = context.language;
+  const held = new OutputsHold(context);
+  const { OutputsGuard } = await loadPatiently(
+    () => import(/* webpackChunkName: "outputs-guard" */ './installation'),
+    error => {
+      console.error('Jupyter AgentBox: the guard of outputs is missing', error);
+      void showErrorMessage(
+        trans.__('Outputs are held back'),
+        trans.__(
+          'A part of AgentBox that guards the page against outputs of sandboxed kernels could not be loaded. It is tried again; if this goes on, reload the page.'
+        )
+      );
+    }
+  );
+  new OutputsGuard(context).install(held);
+}

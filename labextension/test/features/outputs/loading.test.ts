@@ -1,0 +1,150 @@
+import { PageConfig } from '@jupyterlab/coreutils';
+import {
+  RenderMimeRegistry,
+  standardRendererFactories
+} from '@jupyterlab/rendermime';
+import { ErrorWidgetView } from '@jupyter-widgets/base';
+import { Signal } from '@lumino/signaling';
+
+import {
+  guardOutputs,
+  loadPatiently
+} from '../../../src/features/outputs/loading';
+import { KernelLevels } from '../../../src/features/outputs/levels';
+import { TESTED } from '../../../src/features/outputs/upstream';
+import { language } from '../../examples';
+
+/** How often the guard was loaded. */
+let mockLoaded = 0;
+
+jest.mock('../../../src/features/outputs/installation', () => {
+  mockLoaded += 1;
+  return jest.requireActual('../../../src/features/outputs/installation');
+});
+
+const NAMES = [
+  'createRenderer',
+  'preferredMimeType',
+  'clone',
+  'addFactory',
+  'getFactory',
+  'sanitizer'
+] as const;
+
+/** A page without notebooks, in which kernelspecs can be added. */
+class Page {
+  constructor(option?: string) {
+    if (option !== undefined) {
+      PageConfig.setOption('agentboxSandboxedKernels', option);
+    }
+    this._before = this._parts();
+  }
+
+  async activate(): Promise<void> {
+    await guardOutputs(
+      {
+        version: `${TESTED.jupyterlab}.0`,
+        rendermime: this.rendermime,
+        notebooks: null,
+        consoles: null,
+        levels: new KernelLevels({} as never, { specs: null }),
+        serverSettings: this._settings as never,
+        sanitizer: this.rendermime.sanitizer,
+        language
+      },
+      this._kernelspecs as never
+    );
+  }
+
+  /** Add the kernelspec of a sandboxed kernel. */
+  addSpec(): void {
+    const metadata = {
+      kernel_provisioner: { provisioner_name: 'agentbox-sandbox' }
+    };
+    this._kernelspecs.specs = { kernelspecs: { boxed: { metadata } } };
+    this._kernelspecs.specsChanged.emit(undefined);
+  }
+
+  /** Which parts of the page are no longer what they were. */
+  get changed(): string[] {
+    const now = this._parts();
+    return Object.keys(now).filter(name => now[name] !== this._before[name]);
+  }
+
+  private _parts(): Record<string, unknown> {
+    return {
+      ...Object.fromEntries(NAMES.map(name => [name, this.rendermime[name]])),
+      serializer: this._settings.serializer,
+      error: ErrorWidgetView.prototype.render
+    };
+  }
+
+  readonly rendermime = new RenderMimeRegistry({
+    initialFactories: standardRendererFactories
+  });
+  private readonly _settings = {
+    serializer: { serialize: () => '', deserialize: () => ({}) }
+  };
+  private readonly _kernelspecs = {
+    specs: null as object | null,
+    specsChanged: new Signal<object, unknown>({})
+  };
+  private readonly _before: Record<string, unknown>;
+}
+
+/** Let a module be loaded, and what waits for it happen. */
+async function loading(): Promise<void> {
+  await new Promise(resolve => {
+    window.setTimeout(resolve);
+  });
+}
+
+test('a page of a server without sandboxed kernels stays as it is until there is one, and loads no guard', async () => {
+  const page = new Page('false');
+  await page.activate();
+  await loading();
+  expect(page.changed).toEqual([]);
+  expect(mockLoaded).toBe(0);
+
+  page.addSpec();
+  expect(page.changed).toEqual(['createRenderer', 'clone', 'getFactory']);
+  await loading();
+  expect(page.changed).toEqual([...NAMES, 'serializer', 'error']);
+  expect(mockLoaded).toBe(1);
+});
+
+test.each(['true', undefined])(
+  'a page of any other server is guarded before the application opens anything: %s',
+  async option => {
+    PageConfig.setOption('agentboxSandboxedKernels', '');
+    const page = new Page(option);
+    const active = page.activate();
+    expect(page.changed).toEqual(['createRenderer', 'clone', 'getFactory']);
+    await active;
+    expect(page.changed).toEqual([...NAMES, 'serializer', 'error']);
+  }
+);
+
+test('what cannot be loaded is tried again, less and less often, and reported once', async () => {
+  jest.useFakeTimers();
+  let seconds = 0;
+  const times: number[] = [];
+  const failures: unknown[] = [];
+  const error = new Error('no network');
+  const loaded = loadPatiently(
+    () => {
+      times.push(seconds);
+      return times.length < 9 ? Promise.reject(error) : Promise.resolve('it');
+    },
+    failure => failures.push(failure)
+  );
+  for (seconds = 1; seconds <= 300; seconds++) {
+    await jest.advanceTimersByTimeAsync(1000);
+  }
+
+  jest.useRealTimers();
+
+  expect(await loaded).toBe('it');
+  expect(times).toEqual([0, 1, 3, 7, 15, 31, 63, 123, 183]);
+  expect(failures).toEqual([error]);
+});
