@@ -33,6 +33,13 @@ OTHER_COMMANDS = [
     "jupyter-agentbox:show-keys",
 ]
 
+#: What the extension's commands say of their arguments.
+DESCRIBED = """() => {
+  const { commands } = window.jupyterapp;
+  const own = commands.listCommands().filter(id => id.startsWith('jupyter-agentbox:'));
+  return Promise.all(own.map(async id => [id, (await commands.describedBy(id)).args]));
+}"""
+
 
 @pytest.fixture
 def person(same_page: Person) -> Person:
@@ -223,3 +230,12 @@ def test_a_request_out_of_view_sounds_only_if_the_settings_say_so(
         expect(person.toasts.filter(has_text=f"({path}, cell 2)")).to_have_count(1)
         # the tones come no later than the notification: both wait equally long for the card
         assert person.page.evaluate("window.tones") == (2 if is_on else 0)
+
+
+def test_every_command_describes_its_arguments(person: Person) -> None:
+    person.visit()
+    described = dict(person.page.evaluate(DESCRIBED))
+
+    assert described.keys() >= {*COMMANDS, *OTHER_COMMANDS}
+    assert [name for name, arguments in described.items() if arguments is None] == []
+    assert set(described["jupyter-agentbox:new-agent-notebook"]["properties"]) == {"cwd"}

@@ -6,6 +6,7 @@ import type { TranslationBundle } from '@jupyterlab/translation';
 import type { KernelSpec } from '@jupyterlab/services';
 import type { NotebookPanel } from '@jupyterlab/notebook';
 
+import { inDirectory } from '../ui/commandArguments';
 import { approvalIcon } from '../ui/icons';
 import { newNotebook } from './newNotebook';
 
@@ -28,6 +29,7 @@ export function addAgentNotebookCommand(
   { kernelspecs, trans, whyOff }: IAgentNotebookOptions
 ): void {
   registry.addCommand(NEW_AGENT_NOTEBOOK, {
+    ...inDirectory(trans),
     label: ({ isLauncher }) =>
       isLauncher ? trans.__('Agent Notebook') : trans.__('New Agent Notebook'),
     caption: () =>

@@ -4,6 +4,7 @@
 import type { TranslationBundle } from '@jupyterlab/translation';
 import type { CommandRegistry } from '@lumino/commands';
 
+import { NO_ARGUMENTS } from '../ui/commandArguments';
 import { withFocusToFollow } from '../ui/guarded/keyGuard';
 import { approvalIcon } from '../ui/icons';
 import type {
@@ -39,6 +40,7 @@ export function addCommands(
 ): string[] {
   const { panel, refresh, trans } = options;
   registry.addCommand(COMMANDS.openPanel, {
+    ...NO_ARGUMENTS,
     // In the palette, a match in a label comes before those in categories, so that “mcp” finds this one first.
     label: ({ isPalette }) =>
       isPalette
@@ -51,18 +53,21 @@ export function addCommands(
     }
   });
   registry.addCommand(COMMANDS.nextRequest, {
+    ...NO_ARGUMENTS,
     label: trans.__('Go to Next Approval Request'),
     execute: () => {
       panel.focus(1);
     }
   });
   registry.addCommand(COMMANDS.previousRequest, {
+    ...NO_ARGUMENTS,
     label: trans.__('Go to Previous Approval Request'),
     execute: () => {
       panel.focus(-1);
     }
   });
   registry.addCommand(COMMANDS.oldestRequest, {
+    ...NO_ARGUMENTS,
     label: trans.__('Go to Oldest Approval Request'),
     caption: trans.__(
       'Move the focus to the request or the server’s question that has waited longest, in its notebook if that is open'
@@ -70,6 +75,7 @@ export function addCommands(
     execute: () => withFocusToFollow(() => goToOldest(options))
   });
   registry.addCommand(COMMANDS.refresh, {
+    ...NO_ARGUMENTS,
     label: trans.__('Refresh Approval Requests'),
     execute: refresh
   });

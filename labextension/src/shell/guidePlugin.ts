@@ -9,6 +9,7 @@ import React from 'react';
 
 import { IAgentBoxPanel } from '../tokens';
 import { OPEN_HISTORY, PALETTE_CATEGORY } from '../ui/commandIds';
+import { NO_ARGUMENTS } from '../ui/commandArguments';
 import { approvalIcon } from '../ui/icons';
 import { showPage } from '../ui/showPage';
 import { languageOf } from '../ui/text/language';
@@ -49,6 +50,7 @@ export const guidePlugin: JupyterFrontEndPlugin<void> = {
     };
     let page: MainAreaWidget | null = null;
     commands.addCommand(OPEN_GUIDE, {
+      ...NO_ARGUMENTS,
       label: trans.__('AgentBox Guide'),
       caption: trans.__('Show what AgentBox does, and where things are'),
       icon: ({ isPalette }) => (isPalette ? undefined : approvalIcon),

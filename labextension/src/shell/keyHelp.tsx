@@ -6,6 +6,7 @@ import type { TranslationBundle } from '@jupyterlab/translation';
 import { CommandRegistry } from '@lumino/commands';
 import React from 'react';
 
+import { NO_ARGUMENTS } from '../ui/commandArguments';
 import { COMMANDS } from './commands';
 import { LastFocus } from './lastFocus';
 
@@ -21,6 +22,7 @@ export function addKeyHelp(
 ): void {
   const lastFocus = new LastFocus();
   registry.addCommand(SHOW_KEYS, {
+    ...NO_ARGUMENTS,
     label: trans.__('AgentBox Keys'),
     caption: trans.__('Show the keys for tool calls awaiting your approval'),
     execute: () => {

@@ -25,7 +25,7 @@ export const sidePanelPlugin: JupyterFrontEndPlugin<IAgentBoxPanel> = {
   ): IAgentBoxPanel => {
     const { trans } = languageOf(translator);
     const panel = new AgentBoxPanel({ shell, restored, trans });
-    shell.add(panel, 'right', { rank: 900 });
+    shell.add(panel, 'right', { rank: RANK });
     restorer?.add(panel, panel.id);
     if (state) {
       void rememberTab(panel, state);
@@ -33,6 +33,9 @@ export const sidePanelPlugin: JupyterFrontEndPlugin<IAgentBoxPanel> = {
     return panel;
   }
 };
+
+/** JupyterLab leaves 501 to 899 to extensions; from 900 on there are panels that name no rank. */
+const RANK = 850;
 
 /** Show the tab of the last visit, and store in the workspace which one is open. */
 async function rememberTab(

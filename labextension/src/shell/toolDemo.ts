@@ -6,6 +6,7 @@ import type { KernelSpec } from '@jupyterlab/services';
 import type { TranslationBundle } from '@jupyterlab/translation';
 import type { CommandRegistry } from '@lumino/commands';
 
+import { inDirectory } from '../ui/commandArguments';
 import { approvalIcon } from '../ui/icons';
 import { newNotebook } from './newNotebook';
 
@@ -24,6 +25,7 @@ export function addToolDemoCommand(
   { kernelspecs, trans }: IToolDemoOptions
 ): void {
   registry.addCommand(NEW_TOOL_DEMO, {
+    ...inDirectory(trans),
     label: ({ isLauncher }) =>
       isLauncher ? trans.__('Tool Demo') : trans.__('New Tool Demo'),
     caption: trans.__(

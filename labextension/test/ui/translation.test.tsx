@@ -46,7 +46,9 @@ import { openDraft } from '../../src/ui/form/draft';
 import { RequestCard } from '../../src/ui/card/RequestCard';
 import { CardProvider, LanguageProvider } from '../../src/ui/context';
 import type { ICardContext } from '../../src/ui/context';
+import { addAgentNotebookCommand } from '../../src/shell/agentNotebook';
 import { addCommands } from '../../src/shell/commands';
+import { addToolDemoCommand } from '../../src/shell/toolDemo';
 import { Guide } from '../../src/shell/guide';
 import { addKeyHelp, Keys } from '../../src/shell/keyHelp';
 import { AgentBoxPanel } from '../../src/shell/sidePanel';
@@ -63,6 +65,9 @@ import {
   summaryOf,
   trans as source
 } from '../examples';
+
+// What Jest cannot read of JupyterLab, and two commands need only to know a notebook by.
+jest.mock('@jupyterlab/notebook', () => ({ NotebookPanel: jest.fn() }));
 
 /** A language in which each translated text stands in brackets. */
 const trans: typeof source = Object.create(source);
@@ -612,7 +617,7 @@ test('no word of the status bar is only English', () => {
   }
 });
 
-test('no word of the commands is only English', () => {
+test('no word of the commands is only English', async () => {
   const registry = new CommandRegistry();
   const ids = addCommands(registry, { trans } as never);
   addKeyHelp(registry, trans);
@@ -623,6 +628,15 @@ test('no word of the commands is only English', () => {
       registry.label(id, { isPalette: true }),
       registry.caption(id)
     ]);
+  const options = { trans, kernelspecs: {} as never, whyOff: () => '' };
+  addAgentNotebookCommand(registry, options);
+  addToolDemoCommand(registry, options);
+  for (const id of registry.listCommands()) {
+    const { args } = await registry.describedBy(id);
+    expect(args).not.toBeNull();
+    const properties = Object.values(args?.['properties'] ?? {});
+    said.push(...properties.map(({ description }) => String(description)));
+  }
   expect(said.filter(text => text.includes('⟦')).length).toBeGreaterThan(
     2 * ids.length
   );

@@ -20,6 +20,7 @@ import { AuditLogModel } from '../../model/auditLog';
 import { OPEN_HISTORY, PALETTE_CATEGORY } from '../../ui/commandIds';
 import { CardProvider } from '../../ui/context';
 import { FocusAnchor } from '../../ui/focusAnchor';
+import { NO_ARGUMENTS } from '../../ui/commandArguments';
 import { approvalIcon } from '../../ui/icons';
 import { showPage } from '../../ui/showPage';
 import { searchedReviewer } from '../../ui/text/reviewers';
@@ -47,6 +48,7 @@ export const historyPagePlugin: JupyterFrontEndPlugin<void> = {
     const pages = new WidgetTracker<MainAreaWidget>({ namespace: PAGE_ID });
     let page: MainAreaWidget | null = null;
     app.commands.addCommand(OPEN_HISTORY, {
+      ...NO_ARGUMENTS,
       label: trans.__('AgentBox History'),
       caption: trans.__('Show which tool calls ran, and who allowed them'),
       icon: approvalIcon,

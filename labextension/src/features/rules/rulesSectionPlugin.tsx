@@ -70,6 +70,25 @@ export const rulesSectionPlugin: JupyterFrontEndPlugin<void> = {
     });
     app.commands.addCommand(MAKE_RULE, {
       label: language.trans.__('Make a Rule…'),
+      describedBy: {
+        args: {
+          type: 'object',
+          properties: {
+            requestId: {
+              type: 'string',
+              description: language.trans.__(
+                'The approval request from which the form is filled in'
+              )
+            },
+            effect: {
+              type: 'string',
+              enum: ['allow', 'deny'],
+              description: language.trans.__('The effect of the rule')
+            }
+          },
+          required: ['requestId']
+        }
+      },
       execute: async args => {
         const id = String(args['requestId'] ?? '');
         await approvals.load(id);

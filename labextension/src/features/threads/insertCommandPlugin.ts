@@ -8,6 +8,7 @@ import { ITranslator } from '@jupyterlab/translation';
 import { ICodeInserter } from '../../internalTokens';
 import { describeFailure } from './codeInserter';
 import { PALETTE_CATEGORY } from '../../ui/commandIds';
+import { NO_ARGUMENTS } from '../../ui/commandArguments';
 import { languageOf } from '../../ui/text/language';
 
 /** The id of the command. */
@@ -28,6 +29,7 @@ export const insertCommandPlugin: JupyterFrontEndPlugin<void> = {
   ): void => {
     const { trans } = languageOf(translator);
     commands.addCommand(INSERT_COMMAND, {
+      ...NO_ARGUMENTS,
       label: trans.__('Insert the Agent’s Code as Cells'),
       caption: trans.__(
         'Insert the code that ran in the active cell’s last turn as cells below'
