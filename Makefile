@@ -212,6 +212,10 @@ docs: $(PYTHON_READY) ## Build the documentation into docs/_build/html
 	$(BIN)/python -m sphinx -E -W --keep-going -q -b html docs docs/_build/html
 	@echo "docs/_build/html/index.html"
 
+.PHONY: messages
+messages: $(NODE_READY) ## Write what translators translate into dist/jupyter_agentbox.pot
+	node .ci/extract-messages.mjs dist/jupyter_agentbox.pot
+
 # --- Compare -----------------------------------------------------------------------------------------------------
 
 .PHONY: bench
