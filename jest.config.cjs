@@ -41,7 +41,7 @@ module.exports = {
     '\\.tsx?$': ['@swc/jest', swc({ syntax: 'typescript', tsx: true })],
     '\\.m?js$': ['@swc/jest', swc({ syntax: 'ecmascript' })]
   },
-  // Of all sources, when all tests run: `jlpm test`. The figures are a little below what there is.
+  // Of the sources that tests load, when all run: `jlpm test`. The figures are a little below what there is.
   collectCoverageFrom: ['<rootDir>/labextension/src/**/*.{ts,tsx}'],
   coverageReporters: ['text-summary'],
   coverageThreshold: {
