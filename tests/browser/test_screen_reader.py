@@ -28,7 +28,7 @@ def test_panel_is_a_region_with_lists_of_named_requests(person: Person, notebook
           - heading "{path}" [level=4]
           - list "{path}":
             - listitem "shop.delete_order":
-              - group "Approval request: shop.delete_order":
+              - 'group "Approval request: shop.delete_order"':
                 - timer
                 - button "Go to cell"
                 - term: order_id
