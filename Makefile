@@ -167,8 +167,16 @@ test-core: $(PYTHON_READY) ## Run the tests of the core; every branch must be co
 #: processors. A fourth saves nothing: each process starts servers, browsers and kernels of its own.
 WORKERS ?= 3
 
+#: Where the Python processes of the tests import what lets them start and end faster; see there.
+SITE_PACKAGES = $(VENV)/lib/python3.*/site-packages
+EVERY_PROCESS := tests/every_process
+
+.PHONY: quick-processes
+quick-processes: $(PYTHON_READY)
+	@for directory in $(SITE_PACKAGES); do cp $(EVERY_PROCESS)/*.p* "$$directory"; done
+
 .PHONY: pytest
-pytest: install $(IK630_READY) system-packages ## Run the Python tests: unit, integration, browser, packaging
+pytest: install quick-processes $(IK630_READY) system-packages ## Run the Python tests: unit, integration, browser, packaging
 	AGENTBOX_TEST_IPYKERNEL_630=$(CURDIR)/$(VENV_IK630)/bin/python \
 	    $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --durations=40 --durations-min=5 $(ARGS)
 
@@ -185,11 +193,11 @@ USER_TESTS := tests/sandbox/test_limits.py tests/sandbox/watch/test_cgroups.py t
     symlink.py hard_link.py chroot.py setuid.py devices.py tcp.py raw_socket.py abstract_socket.py package.py)
 
 .PHONY: test-user
-test-user: install system-packages ## Run the tests that depend on the user once more, as an ordinary user
+test-user: install quick-processes system-packages ## Run the tests that depend on the user once more, as an ordinary user
 	@[ "$$(id -u)" != 0 ] || .ci/as-ordinary-user $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile -p no:cacheprovider --quiet $(USER_TESTS)
 
 .PHONY: attack
-attack: install system-packages ## Run every attack at every level that this machine reaches, and print what each one got
+attack: install quick-processes system-packages ## Run every attack at every level that this machine reaches, and print what each one got
 	AGENTBOX_ATTACK_TABLE=1 $(BIN)/python -m pytest tests/attacks --quiet -rs -n $(WORKERS) --dist loadfile $(ARGS)
 
 #: How long each test of `make fuzz` goes on, in seconds, and with which seed it begins. In `make test` it is 10 seconds.
@@ -220,6 +228,7 @@ messages: $(NODE_READY) ## Write what translators translate into dist/jupyter_ag
 
 .PHONY: bench
 bench: $(PYTHON_READY) ## Compare with ipybox, Osprey and Codex: A B A B, tables and bench.json
+	@rm -f $(SITE_PACKAGES)/quick_processes.p*  # users have no such thing
 	$(BIN)/python -m bench --peers $(VENV_PEER) $(ARGS)
 
 # --- Clean -------------------------------------------------------------------------------------------------------

@@ -56,6 +56,9 @@ WorkerThread.daemon = True
 
 # A page asks whether JupyterLab should be built again; to answer, JupyterLab runs Node each time.
 c.ServerApp.tornado_settings = {"page_config_data": {"buildCheck": False}}
+
+# Likewise, at each start, to find out which language servers there are.
+c.LanguageServerManager.autodetect = False
 """
 
 

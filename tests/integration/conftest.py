@@ -25,6 +25,8 @@ from jupyter_agentbox.testing import MockModelServer
 from tests.ports import KEEP_KERNEL_PORTS, kept_port
 
 TIMEOUT = 60
+#: Extensions for pages, which no test here opens. JupyterLab and its language servers also run Node at each start.
+FRONT_ENDS = ("jupyter_lsp", "jupyterlab", "notebook", "notebook_shim")
 APPROVAL_EVENT = "https://events.jupyter-agentbox.org/approval/v1"
 KERNEL_EVENT = "https://events.jupyter-agentbox.org/kernel/v1"
 #: A Python that has ipykernel 6.30 and this package; tests that take `ipykernel` run on it as well where it is named.
@@ -310,11 +312,12 @@ async def _start_server(root: Path, port: int, servers: Any, options: tuple[str,
         "JUPYTER_TOKEN": token,
         "PYTHONPATH": os.pathsep.join(filter(None, [str(Path.cwd()), os.environ.get("PYTHONPATH")])),
     }
+    extensions = {"jupyter_agentbox": agentbox, **dict.fromkeys(FRONT_ENDS, False)}
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         "-m",
         "jupyter_server",
-        f"--ServerApp.jpserver_extensions={{'jupyter_agentbox': {agentbox}}}",
+        f"--ServerApp.jpserver_extensions={extensions}",
         "--no-browser",
         "--allow-root",
         "--ip=127.0.0.1",

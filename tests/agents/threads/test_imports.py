@@ -24,6 +24,7 @@ async def main():
             assert (await thread.run("go")).final_response == "hello"
 
 collections = []
+gc.set_threshold(700, 10, 10)  # as users have it, from the first import on
 gc.callbacks.append(lambda phase, info: collections.append(info["generation"]) if phase == "start" else None)
 asyncio.run(main())
 assert gc.isenabled()
