@@ -25,7 +25,7 @@ from jupyter_agentbox.testing import MockModelServer
 from tests.ports import KEEP_KERNEL_PORTS, kept_port
 
 TIMEOUT = 60
-#: Extensions for pages, which no test here opens. JupyterLab and its language servers also run Node at each start.
+#: Extensions for pages. JupyterLab and its language servers also run Node at each start.
 FRONT_ENDS = ("jupyter_lsp", "jupyterlab", "notebook", "notebook_shim")
 APPROVAL_EVENT = "https://events.jupyter-agentbox.org/approval/v1"
 KERNEL_EVENT = "https://events.jupyter-agentbox.org/kernel/v1"
@@ -287,14 +287,17 @@ def install_kernelspec(data: Path, name: str, python: str, *launcher: str) -> No
 
 
 async def start_server(
-    root: Path, *, servers: Any = None, options: tuple[str, ...] = (), agentbox: bool = True
+    root: Path, *, servers: Any = None, options: tuple[str, ...] = (), agentbox: bool = True, has_lab: bool = False
 ) -> Server:
-    """Start a Jupyter server with everything it keeps under `root`, with the extension or without."""
+    """Start a Jupyter server with everything it keeps under `root`, with the extension, and JupyterLab, or without."""
+    extensions = {"jupyter_agentbox": agentbox, **({} if has_lab else dict.fromkeys(FRONT_ENDS, False))}
     with kept_port() as port:
-        return await _start_server(root, port, servers, options, agentbox)
+        return await _start_server(root, port, servers, options, extensions)
 
 
-async def _start_server(root: Path, port: int, servers: Any, options: tuple[str, ...], agentbox: bool) -> Server:
+async def _start_server(
+    root: Path, port: int, servers: Any, options: tuple[str, ...], extensions: dict[str, bool]
+) -> Server:
     for name in ("config", "runtime", "data", "work", "ipython"):
         (root / name).mkdir(exist_ok=True)
     if IPYKERNEL_630 is not None:
@@ -312,7 +315,6 @@ async def _start_server(root: Path, port: int, servers: Any, options: tuple[str,
         "JUPYTER_TOKEN": token,
         "PYTHONPATH": os.pathsep.join(filter(None, [str(Path.cwd()), os.environ.get("PYTHONPATH")])),
     }
-    extensions = {"jupyter_agentbox": agentbox, **dict.fromkeys(FRONT_ENDS, False)}
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         "-m",

@@ -25,7 +25,9 @@ from .conftest import ADD, Connect, text_of
 def jupyterlab(places: Path, jp_asyncio_loop: asyncio.AbstractEventLoop) -> Iterator[Server]:
     """A JupyterLab with agentbox, in the places that the command looks at, at an address like one of a Hub."""
     options = ("--ServerApp.base_url=/user/anna/",)
-    server = jp_asyncio_loop.run_until_complete(start_server(places, servers={"mini": MINI}, options=options))
+    server = jp_asyncio_loop.run_until_complete(
+        start_server(places, servers={"mini": MINI}, options=options, has_lab=True)
+    )
     yield server
     jp_asyncio_loop.run_until_complete(server.stop())
 
@@ -126,7 +128,7 @@ async def test_a_registration_that_is_cancelled_is_withdrawn_in_jupyterlab(
 
 async def test_a_file_of_servers_that_an_administrator_named_is_not_added_to(connect: Connect, places: Path) -> None:
     option = f"--AgentBoxApp.mcp_config_path={places / 'config' / 'mcp.json'}.site"
-    server = await start_server(places, servers={"mini": MINI}, options=(option,))
+    server = await start_server(places, servers={"mini": MINI}, options=(option,), has_lab=True)
     try:
         async with connect("--ask", "jupyterlab") as caller:
             refused = await caller.call("register_mcp_server", {"name": "two", "configuration": MINI})
@@ -138,7 +140,7 @@ async def test_a_file_of_servers_that_an_administrator_named_is_not_added_to(con
 
 
 async def test_a_server_that_goes_away_is_an_error_and_reset_finds_the_next_one(connect: Connect, places: Path) -> None:
-    first = await start_server(places, servers={"mini": MINI})
+    first = await start_server(places, servers={"mini": MINI}, has_lab=True)
     async with connect("--ask", "jupyterlab") as caller:
         running = asyncio.ensure_future(caller.run(ADD))
         await first.pending("add")
@@ -146,7 +148,7 @@ async def test_a_server_that_goes_away_is_an_error_and_reset_finds_the_next_one(
         ended = await running
         again = await caller.run("1")
         none = await caller.call("reset")
-        second = await start_server(places, servers={"mini": MINI})
+        second = await start_server(places, servers={"mini": MINI}, has_lab=True)
         try:
             found = await caller.call("reset")
             fresh = await caller.run("1")
@@ -168,7 +170,7 @@ async def test_a_server_that_goes_away_is_an_error_and_reset_finds_the_next_one(
 async def test_reset_looks_for_a_jupyterlab_that_was_started_meanwhile(connect: Connect, places: Path) -> None:
     async with connect() as caller:
         refused = await caller.run(ADD)
-        server = await start_server(places, servers={"mini": MINI})
+        server = await start_server(places, servers={"mini": MINI}, has_lab=True)
         try:
             await caller.call("reset")
             running = asyncio.ensure_future(caller.run(ADD))
