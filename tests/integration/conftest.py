@@ -368,11 +368,13 @@ def model() -> Iterator[MockModelServer]:
 
 
 @contextmanager
-def server_in_thread(root: Path, options: tuple[str, ...] = (), *, servers: Any = None) -> Iterator[Server]:
+def server_in_thread(
+    root: Path, options: tuple[str, ...] = (), *, servers: Any = None, has_lab: bool = False
+) -> Iterator[Server]:
     """Start a server whose loop is none of a test's."""
 
     async def start() -> Server:
-        server = await start_server(root, servers=servers, options=options)
+        server = await start_server(root, servers=servers, options=options, has_lab=has_lab)
         server.hang_up()
         return server
 

@@ -26,7 +26,8 @@ from .conftest import ADD, TIMEOUT, Connect, Person, text_of
 def running_jupyterlab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """A JupyterLab with agentbox that the tests share, at an address like one of a Hub."""
     options = ("--ServerApp.base_url=/user/anna/",)
-    with server_in_thread(tmp_path_factory.mktemp("jupyterlab"), options, servers={"mini": MINI}) as server:
+    root = tmp_path_factory.mktemp("jupyterlab")
+    with server_in_thread(root, options, servers={"mini": MINI}, has_lab=True) as server:
         yield server
 
 
