@@ -300,8 +300,9 @@ class Evaluation:
         rule = self.rule
         version: JsonObject = {} if self.policy_version is None else {"policy_version": self.policy_version}
         group: JsonObject = {} if rule is None or rule.approvers is None else {"asks_group": rule.approvers.group}
+        limit: JsonObject = {} if rule is None or rule.grants is GrantLimit.NEVER else {"grants": rule.grants.value}
         named = dict.fromkeys(("rule", "layer", "reason", "file", "line")) if rule is None else rule.named()
-        return {"effect": self.effect.value, **named, **version, **group}
+        return {"effect": self.effect.value, **named, **version, **group, **limit}
 
     def without_asking(self, refusal: Rule) -> Evaluation:
         """Return the evaluation if nobody can be asked: an effect of ``ask`` becomes this rule's refusal."""

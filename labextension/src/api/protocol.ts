@@ -168,6 +168,8 @@ export interface IEvaluation {
   layer?: string | null;
   /** The group at the Hub whose members approve the call, if there is one. */
   asks_group?: string;
+  /** Which grants can allow a call that a rule asks about; not sent if none can. */
+  grants?: 'kernel' | 'any';
   /** The grant that led to the effect. */
   grant?: IGrantUse | null;
   voided?: IVoidGrant | null;

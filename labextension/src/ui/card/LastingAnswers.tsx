@@ -14,7 +14,7 @@ import { useScrollIntoView } from '../hooks/useScrollIntoView';
 import { LockedButton, useWhyLocked } from '../locks';
 import { LastingForm } from './LastingForm';
 import { describeRisk, isGrave } from '../text/risk';
-import { isNeverGranted, lastingAnswers } from '../text/lasting';
+import { isForKernel, isNeverGranted, lastingAnswers } from '../text/lasting';
 import type { LastingKind } from '../text/lasting';
 import { projectFile } from '../text/projectTrust';
 
@@ -111,6 +111,8 @@ export function LastingAnswers(props: ILastingAnswersProps): JSX.Element {
     kind === 'allow'
       ? trans.__('Choose a time or a number of calls…')
       : trans.__('Choose a time…');
+  const isWithoutChoice = kind === 'allow' && isForKernel(approval);
+  const limit = kind === 'allow' ? limitOf(approval, trans) : '';
   const isCautious =
     kind === 'allow' && isGrave(describeRisk(approval, trans).risk);
   if (isChoosing && !note && !why) {
@@ -150,7 +152,9 @@ export function LastingAnswers(props: ILastingAnswersProps): JSX.Element {
       }
       onKeyDown={onKeyDown}
     >
-      {note ? <p className="jp-AgentBox-note">{note}</p> : null}
+      {note || limit ? (
+        <p className="jp-AgentBox-note">{note || limit}</p>
+      ) : null}
       {note
         ? null
         : lastingAnswers(approval, kind, trans).map(answer =>
@@ -169,7 +173,7 @@ export function LastingAnswers(props: ILastingAnswersProps): JSX.Element {
               />
             )
           )}
-      {note ? null : why ? (
+      {note || isWithoutChoice ? null : why ? (
         <LockedButton label={choose} why={why} />
       ) : (
         <DecisionButton
@@ -223,6 +227,25 @@ function noteOf(
         'You have not seen all of the arguments, so only this call can be answered. Show them all to answer for longer, such as for an hour.'
       )
     : '';
+}
+
+/** What a rule that asks lets lasting answers do, if it limits them. The rules of an approval mode are written by nobody. */
+function limitOf(
+  { evaluation }: IApproval,
+  trans: ReturnType<typeof useTrans>
+): string {
+  const { effect, rule, layer, grants } = evaluation;
+  const isWritten = rule !== null && layer !== 'session' && layer !== 'thread';
+  if (effect !== 'ask' || !isWritten || grants === 'any') {
+    return '';
+  }
+  return grants === 'kernel'
+    ? trans.__(
+        'A rule lets you allow calls like this one until their kernel ends, and not for longer.'
+      )
+    : trans.__(
+        'A rule asks about each call like this one. What you choose here counts for calls that it does not ask about.'
+      );
 }
 
 function step(root: HTMLElement | null, by: 1 | -1): void {

@@ -29,6 +29,11 @@ export function isNeverGranted({ call }: IApproval): boolean {
   return NEVER.includes(qualifiedName(call));
 }
 
+/** Whether an answer that allows can last for one kernel only, as a rule of the site says. */
+export function isForKernel({ evaluation }: IApproval): boolean {
+  return evaluation.grants === 'kernel';
+}
+
 /** The lasting answers to a request, the narrowest first. */
 export function lastingAnswers(
   approval: IApproval,
@@ -83,14 +88,16 @@ export function lastingAnswers(
       () => ({ scope: 'thread' })
     );
   }
-  add(
-    say(
-      trans.__('Allow %1 in all notebooks for 1 hour', what),
-      trans.__('Reject %1 in all notebooks for 1 hour', what)
-    ),
-    now => ({ scope: 'user', until: new Date(now + HOUR).toISOString() })
-  );
-  if (kind === 'allow') {
+  if (kind === 'reject' || !isForKernel(approval)) {
+    add(
+      say(
+        trans.__('Allow %1 in all notebooks for 1 hour', what),
+        trans.__('Reject %1 in all notebooks for 1 hour', what)
+      ),
+      now => ({ scope: 'user', until: new Date(now + HOUR).toISOString() })
+    );
+  }
+  if (kind === 'allow' && !isForKernel(approval)) {
     add(forCalls(what, CALLS, trans), () => ({ scope: 'user', uses: CALLS }));
   }
   if (kind === 'allow' && call.kernel_id && isReadOnly(approval, trans)) {

@@ -244,3 +244,29 @@ test.each([
     expect(screen.getByText(name).nextSibling?.textContent).toContain(why);
   }
 );
+
+test.each([
+  ['any', 'site', ['call', 'kernel', 'user', 'user'], null],
+  ['kernel', 'site', ['call', 'kernel'], /until their kernel ends, and not/],
+  [undefined, 'user', ['call', 'kernel', 'user', 'user'], /asks about each/],
+  [undefined, 'session', ['call', 'kernel', 'user', 'user'], null]
+] as const)(
+  'where a rule that asks lets %s last (%s), the card says so and offers no more',
+  (grants, layer, scopes, note) => {
+    const item = approval({
+      evaluation: { effect: 'ask', rule: 'a rule', layer, grants }
+    });
+    show(item);
+    open('Let it run more often…');
+    const group = screen.getByRole('group', { name: 'More ways to allow' });
+    const shown = [...group.querySelectorAll('button')].filter(button =>
+      /until its kernel|for 1 hour|for 10 calls/.test(button.textContent ?? '')
+    );
+    expect(shown).toHaveLength(scopes.length);
+    expect(screen.queryByText('Choose a time or a number of calls…')).toEqual(
+      scopes.length > 2 ? expect.anything() : null
+    );
+    const text = group.querySelector('.jp-AgentBox-note')?.textContent ?? null;
+    expect(text).toEqual(note && expect.stringMatching(note));
+  }
+);
