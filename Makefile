@@ -173,7 +173,8 @@ EVERY_PROCESS := tests/every_process
 
 .PHONY: quick-processes
 quick-processes: $(PYTHON_READY)
-	@for directory in $(SITE_PACKAGES); do cp $(EVERY_PROCESS)/*.p* "$$directory"; done
+	@# The module first: a Python that starts meanwhile imports what the other file names.
+	@for directory in $(SITE_PACKAGES); do cp $(EVERY_PROCESS)/*.py $(EVERY_PROCESS)/*.pth "$$directory"; done
 
 .PHONY: pytest
 pytest: install quick-processes $(IK630_READY) system-packages ## Run the Python tests: unit, integration, browser, packaging

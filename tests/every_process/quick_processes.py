@@ -13,8 +13,7 @@ _LATE = 300_000
 
 
 def _collect_as_ever(phase: str, info: object) -> None:
-    if phase == "stop":
-        gc.callbacks.remove(_collect_as_ever)
+    if phase == "stop" and gc.get_threshold()[0] == _LATE:
         gc.set_threshold(*_usual)
 
 

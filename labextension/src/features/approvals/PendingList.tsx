@@ -330,22 +330,30 @@ function usePinned(
 /** Which of the requests that are in no table are shown whole; each other one takes two lines. */
 interface IOpened {
   has: (id: string) => boolean;
-  /** Show a request whole, and no longer the one to which somebody went before. */
+  /** Show a request whole from now on. */
   open: (id: string) => void;
 }
 
-/** The first request is shown whole, and the one to which somebody went last. */
+/**
+ * The first request is shown whole, and those to which somebody went: they stay so, since what folds loses what was chosen
+ * in it, and moves what is below it.
+ */
 function useOpened(groups: Groups<IShownItem>, wanted: string | null): IOpened {
   const isFilledIn = useFilledIn();
-  const [opened, open] = React.useState(wanted);
-  React.useEffect(() => {
-    open(wanted);
-  }, [wanted]);
+  const [opened, setOpened] = React.useState<ReadonlySet<string>>(new Set());
   const first = groups
     .flatMap(([, items]) => items)
     .find(({ isBatch }) => !isBatch)?.approvals[0].id;
+  const open = (id: string): void => {
+    setOpened(before => (before.has(id) ? before : new Set([...before, id])));
+  };
+  React.useEffect(() => {
+    if (wanted !== null) {
+      open(wanted);
+    }
+  }, [wanted]);
   return {
-    has: id => id === first || id === opened || isFilledIn(id),
+    has: id => id === first || opened.has(id) || isFilledIn(id),
     open
   };
 }

@@ -4,7 +4,7 @@
  * The card may come below the edge of the window. Until the person does anything else, they are looking for what their cell
  * does, so the card is brought into view. Of what a program runs, and after any other action, the page leaves its place.
  */
-import { DEEDS } from '../../ui/guarded/keyGuard';
+import { DEEDS, isWriting } from '../../ui/guarded/keyGuard';
 import { scrollTo } from './follower';
 
 /** The first request of a cell that waits. */
@@ -33,9 +33,10 @@ export class RunFollower {
 
   private readonly _onDeed = (event: Event): void => {
     this._observer?.disconnect();
-    if (event.isTrusted) {
-      this._actedAt = performance.now();
-    }
+    const isTyping = event instanceof KeyboardEvent && isWriting(event);
+    // What runs while a person types was run by a program.
+    this._actedAt =
+      event.isTrusted && !isTyping ? performance.now() : -Infinity;
   };
 
   private _actedAt = -Infinity;

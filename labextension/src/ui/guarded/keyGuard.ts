@@ -239,7 +239,8 @@ export function takesText(target: EventTarget | null): boolean {
   );
 }
 
-function isWriting(event: KeyboardEvent): boolean {
+/** Whether a key writes text, or may. */
+export function isWriting(event: KeyboardEvent): boolean {
   const isPlain = !event.ctrlKey && !event.altKey && !event.metaKey;
   if (isPress(event)) {
     return false;

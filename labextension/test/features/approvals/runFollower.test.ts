@@ -73,3 +73,11 @@ test('nothing moves for a cell that a program runs', () => {
   ask(cells()[0], 'first');
   expect(scrolled).toEqual([]);
 });
+
+test('nothing moves for a cell that a program runs while the person types', () => {
+  const key = new KeyboardEvent('keydown', { key: 'x', bubbles: true });
+  byPerson(document.body, key);
+  follower.follow(cells()[0]);
+  ask(cells()[0], 'first');
+  expect(scrolled).toEqual([]);
+});
