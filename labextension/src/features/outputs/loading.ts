@@ -15,6 +15,9 @@ import type { ISandboxSigns } from './presence';
 const PAUSE = 1000;
 const LONGEST_PAUSE = 60_000;
 
+/** Milliseconds that the start of the application waits for the guard. */
+const PATIENCE = 10_000;
+
 /** Load until it works; `onFailure` is called once, after the first failure. */
 export async function loadPatiently<T>(
   load: () => Promise<T>,
@@ -34,14 +37,17 @@ export async function loadPatiently<T>(
   }
 }
 
-/** Guard outputs before the application opens any; if the server has no sandboxed kernels, as soon as it has. */
+/**
+ * Hold back outputs before the application opens any, and guard them; if the server has no sandboxed kernels, as soon as it
+ * has. Waits for the guard, but not for long: the application appears only afterwards, and what is held back is safe.
+ */
 export async function guardOutputs(
   context: IOutputsContext,
   kernelspecs: ISpecSource & ISandboxSigns['kernelspecs']
 ): Promise<void> {
   // Only a server that says that it has no sandboxed kernels is believed; one that says nothing may have some.
   if (PageConfig.getOption('agentboxSandboxedKernels') !== 'false') {
-    await install(context);
+    await Promise.race([install(context), patience()]);
     return;
   }
   const hasSpecs = (): boolean =>
@@ -50,6 +56,12 @@ export async function guardOutputs(
     );
   new SandboxWatch({ ...context, kernelspecs, hasSpecs }, () => {
     void install(context);
+  });
+}
+
+function patience(): Promise<void> {
+  return new Promise(resolve => {
+    window.setTimeout(resolve, PATIENCE);
   });
 }
 
@@ -64,7 +76,7 @@ async function install(context: IOutputsContext): Promise<void> {
       void showErrorMessage(
         trans.__('Outputs are held back'),
         trans.__(
-          'A part of AgentBox that guards the page against outputs of sandboxed kernels could not be loaded. It is tried again; if this goes on, reload the page.'
+          'The part of AgentBox that guards the page against outputs of sandboxed kernels could not be loaded. Until it is, no outputs are shown. It is tried again; if this goes on, reload the page.'
         )
       );
     }

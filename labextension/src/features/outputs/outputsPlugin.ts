@@ -39,7 +39,7 @@ export const outputsPlugin: JupyterFrontEndPlugin<void> = {
     sanitizer: ISanitizer | null,
     translator: ITranslator | null
   ): Promise<void> => {
-    // Until then the application opens nothing.
+    // Until this returns, the application opens nothing.
     await guardOutputs(
       {
         version,

@@ -17,7 +17,13 @@ import { language } from '../../examples';
 /** How often the guard was loaded. */
 let mockLoaded = 0;
 
+/** Whether the guard cannot be loaded. */
+let mockIsMissing = false;
+
 jest.mock('../../../src/features/outputs/installation', () => {
+  if (mockIsMissing) {
+    throw new Error('no such file');
+  }
   mockLoaded += 1;
   return jest.requireActual('../../../src/features/outputs/installation');
 });
@@ -147,4 +153,26 @@ test('what cannot be loaded is tried again, less and less often, and reported on
   expect(await loaded).toBe('it');
   expect(times).toEqual([0, 1, 3, 7, 15, 31, 63, 123, 183]);
   expect(failures).toEqual([error]);
+});
+
+test('an application whose guard cannot be loaded appears after some seconds, and its outputs stay held back', async () => {
+  PageConfig.setOption('agentboxSandboxedKernels', 'true');
+  jest.spyOn(console, 'error').mockImplementation();
+  jest.spyOn(console, 'warn').mockImplementation();
+  jest.resetModules();
+  mockIsMissing = true;
+  jest.useFakeTimers();
+  const page = new Page();
+  let isActive = false;
+  void page.activate().then(() => {
+    isActive = true;
+  });
+  await jest.advanceTimersByTimeAsync(9000);
+  expect(isActive).toBe(false);
+  await jest.advanceTimersByTimeAsync(2000);
+  jest.useRealTimers();
+
+  expect(isActive).toBe(true);
+  expect(page.changed).toEqual(['createRenderer', 'clone', 'getFactory']);
+  expect(document.body.textContent).toContain('no outputs are shown');
 });
