@@ -69,6 +69,7 @@ export class OutputsHold {
     for (const [kernel, handled] of this._kernels) {
       kernel.handleComms = handled;
     }
+    this._kernels.clear();
     this._released.resolve();
   }
 
@@ -136,11 +137,31 @@ export class OutputsHold {
     return renderer;
   }
 
+  /** Let a kernel have no comms. Targets can still be registered: their registration is for later, and done once. */
   private _silence(kernel: Kernel.IKernelConnection): void {
-    if (!this._kernels.has(kernel)) {
-      this._kernels.set(kernel, kernel.handleComms);
-      kernel.handleComms = false;
+    if (this._kernels.has(kernel)) {
+      return;
     }
+    const handled = kernel.handleComms;
+    this._kernels.set(kernel, handled);
+    kernel.handleComms = false;
+    const always =
+      <A extends unknown[]>(method: (...args: A) => void) =>
+      (...args: A): void => {
+        if (!this._kernels.has(kernel)) {
+          method(...args);
+          return;
+        }
+        // A kernel's connection changes its targets only while it handles comms. No message comes in between.
+        kernel.handleComms = handled;
+        try {
+          method(...args);
+        } finally {
+          kernel.handleComms = false;
+        }
+      };
+    kernel.registerCommTarget = always(kernel.registerCommTarget.bind(kernel));
+    kernel.removeCommTarget = always(kernel.removeCommTarget.bind(kernel));
   }
 
   private readonly _watches: readonly IDisposable[];

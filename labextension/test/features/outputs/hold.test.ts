@@ -5,7 +5,12 @@ import {
   RenderMimeRegistry
 } from '@jupyterlab/rendermime';
 import type { IRenderMime } from '@jupyterlab/rendermime-interfaces';
-import type { Kernel } from '@jupyterlab/services';
+import { KernelMessage } from '@jupyterlab/services';
+import { KernelConnection } from '@jupyterlab/services/lib/kernel/default';
+import {
+  deserialize,
+  serialize
+} from '@jupyterlab/services/lib/kernel/serialize';
 import { Signal } from '@lumino/signaling';
 
 import { OutputsHold } from '../../../src/features/outputs/hold';
@@ -113,14 +118,69 @@ test('what is made after the release, or was disposed before it, is left alone',
   expect(late.node.textContent).toBe('ran');
 });
 
-test('only kernels that are known to be plain have comms while held', () => {
-  const handled = (level: 'plain' | undefined): unknown[] => {
-    const kernel = { id: 'k1', handleComms: true } as Kernel.IKernelConnection;
+/** The socket of a kernel; a test says what comes through it. */
+class Socket {
+  constructor() {
+    sockets.push(this);
+  }
+
+  send(): void {}
+
+  close(): void {}
+
+  readonly protocol = '';
+  onmessage: (event: { data: string }) => void = () => undefined;
+}
+
+const sockets: Socket[] = [];
+
+/** A connection to a kernel, as JupyterLab makes it. */
+class Connection extends KernelConnection {
+  constructor() {
+    super({
+      model: { id: 'k1', name: 'k' },
+      serverSettings: {
+        wsUrl: 'ws://localhost/',
+        WebSocket: Socket,
+        serializer: { serialize, deserialize }
+      } as never
+    });
+  }
+
+  /** Receive from the kernel that it opened a comm. */
+  async open(id: string): Promise<void> {
+    const message = KernelMessage.createMessage<KernelMessage.ICommOpenMsg>({
+      msgType: 'comm_open',
+      channel: 'iopub',
+      session: 's1',
+      content: { comm_id: id, target_name: 'target', data: {} }
+    });
+    sockets.at(-1)?.onmessage({ data: JSON.stringify(message) });
+    await settle();
+  }
+}
+
+test.each([
+  [undefined, ['c2']],
+  ['plain', ['c1', 'c2']]
+] as const)(
+  'only kernels that are known to be plain have comms while held, and all of them afterwards: %s',
+  async (level, expected) => {
+    jest.spyOn(console, 'debug').mockImplementation();
+    const kernel = new Connection();
+    const opened: string[] = [];
     const held = hold(registry(), level, kernel);
-    const during = kernel.handleComms;
+    const removed = (): void => undefined;
+    kernel.registerCommTarget('target', removed);
+    kernel.removeCommTarget('target', removed);
+    kernel.registerCommTarget('target', ({ commId }) => {
+      opened.push(commId);
+    });
+    await kernel.open('c1');
     held.release(block);
-    return [during, kernel.handleComms];
-  };
-  expect(handled(undefined)).toEqual([false, true]);
-  expect(handled('plain')).toEqual([true, true]);
-});
+    await kernel.open('c2');
+    kernel.dispose();
+
+    expect(opened).toEqual(expected);
+  }
+);
