@@ -137,6 +137,22 @@ export class SessionGate {
   private _wasSandboxed = false;
 }
 
+/** The gates of a page's session contexts, one for each. */
+export class SessionGates {
+  constructor(private readonly _levels: KernelLevels) {}
+
+  of(context: GateContext): SessionGate {
+    const known = this._gates.get(context);
+    const gate = known ?? new SessionGate(context, this._levels);
+    if (!known) {
+      this._gates.set(context, gate);
+    }
+    return gate;
+  }
+
+  private readonly _gates = new WeakMap<GateContext, SessionGate>();
+}
+
 /** All sessions of a page: what belongs to none of them is treated like the least safe of them. */
 export class PageGate {
   /** Observe a session until its context is disposed. */

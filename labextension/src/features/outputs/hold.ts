@@ -1,15 +1,19 @@
 /**
  * Holds back the outputs of a page until their guard is loaded.
  */
+import type { ISessionContext } from '@jupyterlab/apputils';
 import type { Kernel } from '@jupyterlab/services';
 import type { IRenderMimeRegistry } from '@jupyterlab/rendermime';
 import type { IRenderMime } from '@jupyterlab/rendermime-interfaces';
 import type { IDisposable } from '@lumino/disposable';
 import { PromiseDelegate } from '@lumino/coreutils';
+import { Signal } from '@lumino/signaling';
 
-import { KernelWatch, watchWidgets } from '../../integrations/sessions';
+import { watchWidgets } from '../../integrations/sessions';
 import type { ISessionTrackers } from '../../integrations/sessions';
+import type { SessionGate, SessionGates } from './gate';
 import type { KernelLevels } from './levels';
+import { keepNotebookUntrusted } from './trust';
 
 /** Guards a registry, and returns what guards a renderer that was made by it before. */
 export type GuardHeld = (
@@ -20,6 +24,7 @@ export type GuardHeld = (
 export interface IHeldPage extends ISessionTrackers {
   rendermime: IRenderMimeRegistry;
   levels: Pick<KernelLevels, 'known'>;
+  sessions: SessionGates;
 }
 
 interface IHeldRenderer {
@@ -32,22 +37,22 @@ interface IHeldRenderer {
 
 /**
  * Holds back the outputs of a page, from the construction to `release`: renderers that are made meanwhile render nothing,
- * and kernels that are not known to be plain get no comms. If it is never released, they never do.
+ * kernels that are not known to be plain get no comms, and their cells do not become trusted. Without a release, nothing is
+ * rendered and these kernels have no comms.
  */
 export class OutputsHold {
-  constructor(page: IHeldPage) {
-    this._hold(page.rendermime);
+  constructor(private readonly _page: IHeldPage) {
+    this._hold(_page.rendermime);
+    // Also after the release: a notebook's trust does not depend on the guard.
+    watchWidgets(_page.notebooks, ({ content, sessionContext }) => {
+      keepNotebookUntrusted(content, _page.sessions.of(sessionContext));
+    });
     this._watches = [
-      watchWidgets(page.notebooks, ({ content }) => {
-        this._hold(content.rendermime);
+      watchWidgets(_page.notebooks, ({ content, sessionContext }) => {
+        this._holdSession(content.rendermime, sessionContext);
       }),
-      watchWidgets(page.consoles, ({ console }) => {
-        this._hold(console.rendermime);
-      }),
-      new KernelWatch(page, kernel => {
-        if (page.levels.known(kernel.id) !== 'plain') {
-          this._silence(kernel);
-        }
+      watchWidgets(_page.consoles, ({ console, sessionContext }) => {
+        this._holdSession(console.rendermime, sessionContext);
       })
     ];
   }
@@ -57,6 +62,7 @@ export class OutputsHold {
     this._watches.forEach(watch => {
       watch.dispose();
     });
+    Signal.clearData(this);
     this._isReleased = true;
     const guards = new Map(
       [...this._registries].map(registry => [registry, guard(registry)])
@@ -66,11 +72,32 @@ export class OutputsHold {
       guards.get(registry)?.(renderer, mimeType);
     }
     this._renderers.clear();
-    for (const [kernel, handled] of this._kernels) {
-      kernel.handleComms = handled;
+    for (const kernel of [...this._kernels.keys()]) {
+      this._unsilence(kernel);
     }
-    this._kernels.clear();
     this._released.resolve();
+  }
+
+  private _holdSession(
+    registry: IRenderMimeRegistry,
+    context: ISessionContext
+  ): void {
+    this._hold(registry);
+    const session = this._page.sessions.of(context);
+    session.changed.connect(this._onSessionChanged, this);
+    this._onSessionChanged(session);
+  }
+
+  /** Whenever a session has another kernel, or the server has said what it is. */
+  private _onSessionChanged({ kernel }: SessionGate): void {
+    if (!kernel) {
+      return;
+    }
+    if (this._page.levels.known(kernel.id) === 'plain') {
+      this._unsilence(kernel);
+    } else {
+      this._silence(kernel);
+    }
   }
 
   private _hold(registry: IRenderMimeRegistry): void {
@@ -162,6 +189,14 @@ export class OutputsHold {
       };
     kernel.registerCommTarget = always(kernel.registerCommTarget.bind(kernel));
     kernel.removeCommTarget = always(kernel.removeCommTarget.bind(kernel));
+  }
+
+  private _unsilence(kernel: Kernel.IKernelConnection): void {
+    const handled = this._kernels.get(kernel);
+    if (handled !== undefined) {
+      this._kernels.delete(kernel);
+      kernel.handleComms = handled;
+    }
   }
 
   private readonly _watches: readonly IDisposable[];

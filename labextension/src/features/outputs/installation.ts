@@ -12,13 +12,12 @@ import type { ServerConnection } from '@jupyterlab/services';
 import { watchWidgets } from '../../integrations/sessions';
 import type { ISessionTrackers } from '../../integrations/sessions';
 import type { ILanguage } from '../../ui/text/language';
-import { Gate, PageGate, SessionGate } from './gate';
+import { Gate, PageGate } from './gate';
+import type { SessionGate, SessionGates } from './gate';
 import { guardRenderer } from './guard';
 import type { OutputsHold } from './hold';
-import type { KernelLevels } from './levels';
 import { withoutModules } from './messages';
 import { gateOf, guardRegistry } from './registry';
-import { keepUntrusted } from './trust';
 import { findSurprises } from './upstream';
 import { guardManager, hardenErrors } from './widgets';
 
@@ -27,7 +26,7 @@ export interface IOutputsContext extends ISessionTrackers {
   /** The version of the application. */
   version: string;
   rendermime: IRenderMimeRegistry;
-  levels: KernelLevels;
+  sessions: SessionGates;
   serverSettings: ServerConnection.ISettings;
   sanitizer: IRenderMime.ISanitizer;
   language: ILanguage;
@@ -89,14 +88,7 @@ export class OutputsGuard {
   }
 
   private _addNotebook({ content, sessionContext }: NotebookPanel): void {
-    const gate = this._bind(sessionContext, content.rendermime);
-    const follow = (): void => {
-      if (content.model) {
-        keepUntrusted(content.model, gate);
-      }
-    };
-    content.modelChanged.connect(follow);
-    follow();
+    this._bind(sessionContext, content.rendermime);
   }
 
   private _addConsole({ console, sessionContext }: ConsolePanel): void {
@@ -113,10 +105,9 @@ export class OutputsGuard {
   }
 
   private _follow(context: ISessionContext): SessionGate {
-    const known = this._sessions.get(context);
-    const session = known ?? new SessionGate(context, this._context.levels);
-    if (!known) {
-      this._sessions.set(context, session);
+    const session = this._context.sessions.of(context);
+    if (!this._followed.has(context)) {
+      this._followed.add(context);
       this._page.add(session, context);
     }
     return session;
@@ -157,7 +148,7 @@ export class OutputsGuard {
 
   private _hasComms = true;
   private readonly _page = new PageGate();
-  private readonly _sessions = new WeakMap<ISessionContext, SessionGate>();
+  private readonly _followed = new WeakSet<ISessionContext>();
 }
 
 function isCodeCell(cell: object): cell is CodeCell {

@@ -4,10 +4,11 @@
 import { showErrorMessage } from '@jupyterlab/apputils';
 import { PageConfig } from '@jupyterlab/coreutils';
 
+import { SessionGates } from './gate';
 import { OutputsHold } from './hold';
 import type { IOutputsContext } from './installation';
 import { isSandboxed } from './levels';
-import type { ISpecSource } from './levels';
+import type { ISpecSource, KernelLevels } from './levels';
 import { SandboxWatch } from './presence';
 import type { ISandboxSigns } from './presence';
 
@@ -17,6 +18,11 @@ const LONGEST_PAUSE = 60_000;
 
 /** Milliseconds that the start of the application waits for the guard. */
 const PATIENCE = 10_000;
+
+/** The page, and who knows the levels of its kernels. */
+export interface IGuardedPage extends Omit<IOutputsContext, 'sessions'> {
+  levels: KernelLevels;
+}
 
 /** Load until it works; `onFailure` is called once, after the first failure. */
 export async function loadPatiently<T>(
@@ -42,7 +48,7 @@ export async function loadPatiently<T>(
  * has. Waits for the guard, but not for long: the application appears only afterwards, and what is held back is safe.
  */
 export async function guardOutputs(
-  context: IOutputsContext,
+  context: IGuardedPage,
   kernelspecs: ISpecSource & ISandboxSigns['kernelspecs']
 ): Promise<void> {
   // Only a server that says that it has no sandboxed kernels is believed; one that says nothing may have some.
@@ -66,9 +72,10 @@ function patience(): Promise<void> {
 }
 
 /** Hold back all outputs, load their guard, and let them go on under it. */
-async function install(context: IOutputsContext): Promise<void> {
+async function install(context: IGuardedPage): Promise<void> {
   const { trans } = context.language;
-  const held = new OutputsHold(context);
+  const sessions = new SessionGates(context.levels);
+  const held = new OutputsHold({ ...context, sessions });
   const { OutputsGuard } = await loadPatiently(
     () => import(/* webpackChunkName: "outputs-guard" */ './installation'),
     error => {
@@ -81,5 +88,5 @@ async function install(context: IOutputsContext): Promise<void> {
       );
     }
   );
-  new OutputsGuard(context).install(held);
+  new OutputsGuard({ ...context, sessions }).install(held);
 }

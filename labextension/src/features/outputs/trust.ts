@@ -5,9 +5,10 @@
  * page, the output would run.
  */
 import type { ICellModel } from '@jupyterlab/cells';
+import type { Notebook } from '@jupyterlab/notebook';
 import type { ISignal } from '@lumino/signaling';
 
-import type { IGate } from './gate';
+import type { SessionGate } from './gate';
 
 /** The cells of a notebook's model. */
 export interface ITrustedCells {
@@ -17,13 +18,32 @@ export interface ITrustedCells {
   dirty: boolean;
 }
 
+/** What decides about the cells of a notebook. */
+export type TrustGate = Pick<SessionGate, 'verdict' | 'wasSandboxed'> & {
+  readonly changed: ISignal<unknown, void>;
+};
+
+/** Observe the cells of a notebook, whatever model it gets. */
+export function keepNotebookUntrusted(
+  notebook: Pick<Notebook, 'model' | 'modelChanged'>,
+  gate: TrustGate
+): void {
+  const follow = (): void => {
+    if (notebook.model) {
+      keepUntrusted(notebook.model, gate);
+    }
+  };
+  notebook.modelChanged.connect(follow);
+  follow();
+}
+
 /**
  * Observe the cells of a model for as long as it lives.
  *
  * Where a sandboxed kernel was, no code cell is trusted. While that is not known, none becomes trusted; one that would
  * have become so does when the kernel turns out to be a plain one, so that a slow server takes nothing away.
  */
-export function keepUntrusted(model: ITrustedCells, gate: IGate): void {
+export function keepUntrusted(model: ITrustedCells, gate: TrustGate): void {
   const followed = new WeakSet<ICellModel>();
   const waiting = new Set<ICellModel>();
 

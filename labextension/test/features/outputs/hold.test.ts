@@ -1,4 +1,5 @@
 import { Sanitizer } from '@jupyterlab/apputils';
+import { CodeCellModel } from '@jupyterlab/cells';
 import {
   MimeModel,
   RenderedCommon,
@@ -13,9 +14,12 @@ import {
 } from '@jupyterlab/services/lib/kernel/serialize';
 import { Signal } from '@lumino/signaling';
 
+import { SessionGates } from '../../../src/features/outputs/gate';
 import { OutputsHold } from '../../../src/features/outputs/hold';
-import { settle } from '../../sessions';
+import { KernelLevels } from '../../../src/features/outputs/levels';
+import { Server, settle } from '../../sessions';
 
+const NO_SPECS = { specs: null };
 const TYPE = 'text/x-script';
 
 /** Renders by running what it is given. */
@@ -46,29 +50,110 @@ function block(): (renderer: IRenderMime.IRenderer) => void {
   };
 }
 
+/** The socket of a kernel; a test says what comes through it. */
+class Socket {
+  constructor() {
+    sockets.push(this);
+  }
+
+  send(): void {}
+
+  close(): void {}
+
+  readonly protocol = '';
+  onmessage: (event: { data: string }) => void = () => undefined;
+}
+
+const sockets: Socket[] = [];
+const connections: Connection[] = [];
+
+/** A connection to a kernel, as JupyterLab makes it. */
+class Connection extends KernelConnection {
+  constructor() {
+    super({
+      model: { id: 'k1', name: 'k' },
+      serverSettings: {
+        wsUrl: 'ws://localhost/',
+        WebSocket: Socket,
+        serializer: { serialize, deserialize }
+      } as never
+    });
+    connections.push(this);
+  }
+
+  /** Receive from the kernel that it opened a comm. */
+  async open(id: string): Promise<void> {
+    const message = KernelMessage.createMessage<
+      KernelMessage.ICommOpenMsg<'iopub'>
+    >({
+      msgType: 'comm_open',
+      channel: 'iopub',
+      session: 's1',
+      content: { comm_id: id, target_name: 'target', data: {} }
+    });
+    sockets.at(-1)?.onmessage({ data: JSON.stringify(message) });
+    await settle();
+  }
+}
+
+/** A hold of a page with this notebook, if any. */
 function hold(
   rendermime: RenderMimeRegistry,
-  level: 'plain' | undefined,
-  kernel?: object
+  notebook: { panel: object; levels: KernelLevels } | null = null
 ): OutputsHold {
-  const sessionContext = {
-    kernelChanged: new Signal({}),
-    session: { kernel }
-  };
-  const panel = { sessionContext, content: { rendermime } };
+  const levels = notebook?.levels ?? new KernelLevels(new Server(), NO_SPECS);
   const notebooks = {
     forEach: (callback: (open: object) => void) => {
-      callback(panel);
+      callback(notebook?.panel ?? {});
     },
     widgetAdded: new Signal({})
   };
   return new OutputsHold({
     rendermime,
-    notebooks: (kernel ? notebooks : null) as never,
+    notebooks: (notebook && notebooks) as never,
     consoles: null,
-    levels: { known: () => level }
+    levels,
+    sessions: new SessionGates(levels)
   });
 }
+
+/** A notebook with a kernel and one cell. */
+class Panel {
+  constructor() {
+    this.panel = {
+      sessionContext: {
+        ready: new Promise<void>(() => undefined),
+        kernelChanged: new Signal({}),
+        disposed: new Signal({}),
+        session: { kernel: this.kernel }
+      },
+      content: {
+        rendermime: this.rendermime,
+        modelChanged: new Signal({}),
+        model: {
+          cells: Object.assign([this.cell], { changed: new Signal({}) })
+        }
+      }
+    };
+  }
+
+  readonly kernel = new Connection();
+  readonly server = new Server();
+  readonly levels = new KernelLevels(this.server, NO_SPECS);
+  readonly rendermime = registry();
+  readonly cell = new CodeCellModel();
+  readonly panel: object;
+}
+
+beforeEach(() => {
+  jest.spyOn(console, 'debug').mockImplementation();
+});
+
+afterEach(() => {
+  connections.splice(0).forEach(connection => {
+    connection.dispose();
+  });
+});
 
 test.each([
   ['a registry', (made: RenderMimeRegistry) => made.createRenderer(TYPE)],
@@ -91,7 +176,7 @@ test.each([
   'a renderer of %s renders nothing while held, and then only what the guard lets it',
   async (_, make) => {
     const rendermime = registry();
-    const held = hold(rendermime, undefined);
+    const held = hold(rendermime);
     const renderer = make(rendermime);
     const rendered = renderer.renderModel(model);
     await settle();
@@ -105,7 +190,7 @@ test.each([
 
 test('what is made after the release, or was disposed before it, is left alone', async () => {
   const rendermime = registry();
-  const held = hold(rendermime, undefined);
+  const held = hold(rendermime);
   const early = rendermime.createRenderer(TYPE);
   const rendered = early.renderModel(model);
   early.dispose();
@@ -118,69 +203,50 @@ test('what is made after the release, or was disposed before it, is left alone',
   expect(late.node.textContent).toBe('ran');
 });
 
-/** The socket of a kernel; a test says what comes through it. */
-class Socket {
-  constructor() {
-    sockets.push(this);
-  }
-
-  send(): void {}
-
-  close(): void {}
-
-  readonly protocol = '';
-  onmessage: (event: { data: string }) => void = () => undefined;
-}
-
-const sockets: Socket[] = [];
-
-/** A connection to a kernel, as JupyterLab makes it. */
-class Connection extends KernelConnection {
-  constructor() {
-    super({
-      model: { id: 'k1', name: 'k' },
-      serverSettings: {
-        wsUrl: 'ws://localhost/',
-        WebSocket: Socket,
-        serializer: { serialize, deserialize }
-      } as never
-    });
-  }
-
-  /** Receive from the kernel that it opened a comm. */
-  async open(id: string): Promise<void> {
-    const message = KernelMessage.createMessage<KernelMessage.ICommOpenMsg>({
-      msgType: 'comm_open',
-      channel: 'iopub',
-      session: 's1',
-      content: { comm_id: id, target_name: 'target', data: {} }
-    });
-    sockets.at(-1)?.onmessage({ data: JSON.stringify(message) });
-    await settle();
-  }
-}
-
 test.each([
   [undefined, ['c2']],
-  ['plain', ['c1', 'c2']]
-] as const)(
+  ['bubblewrap', ['c2']],
+  ['none', ['c1', 'c2']]
+])(
   'only kernels that are known to be plain have comms while held, and all of them afterwards: %s',
   async (level, expected) => {
-    jest.spyOn(console, 'debug').mockImplementation();
-    const kernel = new Connection();
+    const panel = new Panel();
+    const { kernel } = panel;
     const opened: string[] = [];
-    const held = hold(registry(), level, kernel);
+    const held = hold(registry(), panel);
     const removed = (): void => undefined;
     kernel.registerCommTarget('target', removed);
     kernel.removeCommTarget('target', removed);
     kernel.registerCommTarget('target', ({ commId }) => {
       opened.push(commId);
     });
+    if (level) {
+      panel.server.say('k1', level);
+      await settle();
+    }
     await kernel.open('c1');
     held.release(block);
     await kernel.open('c2');
-    kernel.dispose();
 
     expect(opened).toEqual(expected);
+  }
+);
+
+test.each([
+  ['bubblewrap', false],
+  ['none', true]
+])(
+  'no cell becomes trusted while held unless its kernel is known to be plain: %s',
+  async (level, expected) => {
+    const panel = new Panel();
+    hold(registry(), panel);
+    panel.cell.trusted = true;
+    expect(panel.cell.trusted).toBe(false);
+
+    panel.server.say('k1', level);
+    await settle();
+    expect(panel.cell.trusted).toBe(expected);
+    panel.cell.trusted = true;
+    expect(panel.cell.trusted).toBe(expected);
   }
 );
