@@ -15,9 +15,10 @@ import type { SessionGate, SessionGates } from './gate';
 import type { KernelLevels } from './levels';
 import { keepNotebookUntrusted } from './trust';
 
-/** Guards a registry, and returns what guards a renderer that was made by it before. */
-export type GuardHeld = (
-  registry: IRenderMimeRegistry
+/** Guards a registry, of this session if any, and returns what guards a renderer that was made by it before. */
+export type MakeGuard = (
+  registry: IRenderMimeRegistry,
+  context: ISessionContext | null
 ) => (renderer: IRenderMime.IRenderer, mimeType: string) => void;
 
 /** What is held back. */
@@ -58,14 +59,17 @@ export class OutputsHold {
   }
 
   /** Let everything go on under guard. */
-  release(guard: GuardHeld): void {
+  release(makeGuard: MakeGuard): void {
     this._watches.forEach(watch => {
       watch.dispose();
     });
     Signal.clearData(this);
     this._isReleased = true;
     const guards = new Map(
-      [...this._registries].map(registry => [registry, guard(registry)])
+      [...this._registries.keys()].map(registry => [
+        registry,
+        makeGuard(registry, this._contextOf(registry))
+      ])
     );
     for (const { renderer, mimeType, registry, restore } of this._renderers) {
       restore();
@@ -83,6 +87,7 @@ export class OutputsHold {
     context: ISessionContext
   ): void {
     this._hold(registry);
+    this._contexts.set(registry, context);
     const session = this._page.sessions.of(context);
     session.changed.connect(this._onSessionChanged, this);
     this._onSessionChanged(session);
@@ -100,14 +105,35 @@ export class OutputsHold {
     }
   }
 
-  private _hold(registry: IRenderMimeRegistry): void {
+  /** The session of a registry; a clone of a notebook's registry is the notebook's too. */
+  private _contextOf(registry: IRenderMimeRegistry): ISessionContext | null {
+    const context = this._contexts.get(registry);
+    if (context) {
+      return context.isDisposed ? null : context;
+    }
+    const original = this._registries.get(registry);
+    return original ? this._contextOf(original) : null;
+  }
+
+  private _hold(
+    registry: IRenderMimeRegistry,
+    original: IRenderMimeRegistry | null = null
+  ): void {
     if (this._registries.has(registry)) {
       return;
     }
-    this._registries.add(registry);
+    this._registries.set(registry, original);
     const createRenderer = registry.createRenderer.bind(registry);
     const getFactory = registry.getFactory.bind(registry);
     const clone = registry.clone.bind(registry);
+    const preferredMimeType = registry.preferredMimeType.bind(registry);
+    // The type is chosen once: as under guard, what is to be blocked is not passed over in favor of a poorer type.
+    registry.preferredMimeType = (bundle, safe) => {
+      const context = this._isReleased ? null : this._contextOf(registry);
+      const isClosed =
+        context && this._page.sessions.of(context).verdict === 'closed';
+      return preferredMimeType(bundle, isClosed ? 'any' : safe);
+    };
     registry.createRenderer = mimeType =>
       this._holdRenderer(createRenderer(mimeType), mimeType, registry);
     registry.getFactory = mimeType => {
@@ -128,7 +154,7 @@ export class OutputsHold {
     registry.clone = options => {
       const made = clone(options);
       if (!this._isReleased) {
-        this._hold(made);
+        this._hold(made, registry);
       }
       return made;
     };
@@ -155,11 +181,19 @@ export class OutputsHold {
     renderer.disposed.connect(() => {
       this._renderers.delete(held);
     });
-    renderer.renderModel = async model => {
+    let newest: IRenderMime.IMimeModel;
+    let rendered: Promise<void> | null = null;
+    const renderNewest = async (): Promise<void> => {
       await this._released.promise;
       if (!renderer.isDisposed) {
-        await renderer.renderModel(model);
+        await renderer.renderModel(newest);
       }
+    };
+    // Of several models only the newest is rendered: a renderer may finish them in another order.
+    renderer.renderModel = model => {
+      newest = model;
+      rendered ??= renderNewest();
+      return rendered;
     };
     return renderer;
   }
@@ -200,7 +234,12 @@ export class OutputsHold {
   }
 
   private readonly _watches: readonly IDisposable[];
-  private readonly _registries = new Set<IRenderMimeRegistry>();
+  /** The registries, each with the one of which it is a clone. */
+  private readonly _registries = new Map<
+    IRenderMimeRegistry,
+    IRenderMimeRegistry | null
+  >();
+  private readonly _contexts = new Map<IRenderMimeRegistry, ISessionContext>();
   private readonly _renderers = new Set<IHeldRenderer>();
   private readonly _kernels = new Map<Kernel.IKernelConnection, boolean>();
   private readonly _released = new PromiseDelegate<void>();

@@ -50,8 +50,10 @@ export class OutputsGuard {
       this._hasComms = false;
     }
     this._guard(rendermime);
-    held.release(registry => {
-      const gate = this._guard(registry);
+    held.release((registry, context) => {
+      const gate = context
+        ? this._bind(context, registry)
+        : this._guard(registry);
       const { language } = this._context;
       return (renderer, mimeType) => {
         guardRenderer(renderer, mimeType, gate, language);

@@ -3,7 +3,8 @@ import { CodeCellModel } from '@jupyterlab/cells';
 import {
   MimeModel,
   RenderedCommon,
-  RenderMimeRegistry
+  RenderMimeRegistry,
+  textRendererFactory
 } from '@jupyterlab/rendermime';
 import type { IRenderMime } from '@jupyterlab/rendermime-interfaces';
 import { KernelMessage } from '@jupyterlab/services';
@@ -32,10 +33,11 @@ class Renderer extends RenderedCommon {
 function registry(): RenderMimeRegistry {
   const made = new RenderMimeRegistry();
   made.addFactory({
-    safe: true,
+    safe: false,
     mimeTypes: [TYPE],
     createRenderer: options => new Renderer(options)
   });
+  made.addFactory(textRendererFactory);
   return made;
 }
 
@@ -202,6 +204,46 @@ test('what is made after the release, or was disposed before it, is left alone',
   expect(early.node.textContent).toBe('');
   expect(late.node.textContent).toBe('ran');
 });
+
+test('of the models that a renderer gets while held, only the newest is rendered', async () => {
+  const rendermime = registry();
+  const held = hold(rendermime);
+  const renderer = rendermime.createRenderer(TYPE);
+  const older = new MimeModel({ data: { [TYPE]: 'older' } });
+  const rendered: unknown[] = [];
+  const both = [older, model].map(each => renderer.renderModel(each));
+  held.release(() => guarded => {
+    guarded.renderModel = async each => {
+      rendered.push(each);
+    };
+  });
+  await Promise.all(both);
+
+  expect(rendered).toEqual([model]);
+});
+
+test.each([
+  ['bubblewrap', TYPE],
+  ['none', 'text/plain']
+])(
+  'what is to be blocked is not passed over while held: %s',
+  async (level, expected) => {
+    const panel = new Panel();
+    const held = hold(registry(), panel);
+    const bundle = { [TYPE]: 'code', 'text/plain': 'text' };
+    const preferred = (): (string | undefined)[] =>
+      [panel.rendermime, panel.rendermime.clone()].map(each =>
+        each.preferredMimeType(bundle, 'ensure')
+      );
+    expect(preferred()).toEqual(['text/plain', 'text/plain']);
+    panel.server.say('k1', level);
+    await settle();
+    expect(preferred()).toEqual([expected, expected]);
+
+    held.release(block);
+    expect(preferred()).toEqual(['text/plain', 'text/plain']);
+  }
+);
 
 test.each([
   [undefined, ['c2']],

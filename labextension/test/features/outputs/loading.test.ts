@@ -11,8 +11,10 @@ import {
   loadPatiently
 } from '../../../src/features/outputs/loading';
 import { KernelLevels } from '../../../src/features/outputs/levels';
+import { gateOf } from '../../../src/features/outputs/registry';
 import { TESTED } from '../../../src/features/outputs/upstream';
 import { language } from '../../examples';
+import { Notebook, Server } from '../../sessions';
 
 /** How often the guard was loaded. */
 let mockLoaded = 0;
@@ -37,7 +39,10 @@ const NAMES = [
   'sanitizer'
 ] as const;
 
-/** A page without notebooks, in which kernelspecs can be added. */
+/** Those of them that are changed while outputs are held back. */
+const HELD = ['createRenderer', 'preferredMimeType', 'clone', 'getFactory'];
+
+/** A page, without notebooks if a test adds none, in which kernelspecs can be added. */
 class Page {
   constructor(option?: string) {
     if (option !== undefined) {
@@ -51,7 +56,7 @@ class Page {
       {
         version: `${TESTED.jupyterlab}.0`,
         rendermime: this.rendermime,
-        notebooks: null,
+        notebooks: this.notebooks as never,
         consoles: null,
         levels: new KernelLevels({} as never, { specs: null }),
         serverSettings: this._settings as never,
@@ -85,6 +90,7 @@ class Page {
     };
   }
 
+  notebooks: object | null = null;
   readonly rendermime = new RenderMimeRegistry({
     initialFactories: standardRendererFactories
   });
@@ -113,7 +119,7 @@ test('a page of a server without sandboxed kernels stays as it is until there is
   expect(mockLoaded).toBe(0);
 
   page.addSpec();
-  expect(page.changed).toEqual(['createRenderer', 'clone', 'getFactory']);
+  expect(page.changed).toEqual(HELD);
   await loading();
   expect(page.changed).toEqual([...NAMES, 'serializer', 'error']);
   expect(mockLoaded).toBe(1);
@@ -125,11 +131,35 @@ test.each(['true', undefined])(
     PageConfig.setOption('agentboxSandboxedKernels', '');
     const page = new Page(option);
     const active = page.activate();
-    expect(page.changed).toEqual(['createRenderer', 'clone', 'getFactory']);
+    expect(page.changed).toEqual(HELD);
     await active;
     expect(page.changed).toEqual([...NAMES, 'serializer', 'error']);
   }
 );
+
+test('a clone that was made of the registry of a notebook while held belongs to the notebook', async () => {
+  const page = new Page('true');
+  const rendermime = page.rendermime.clone();
+  const panel = {
+    sessionContext: new Notebook(new Server()).context,
+    content: { rendermime, model: null, modelChanged: new Signal({}) }
+  };
+  page.notebooks = {
+    forEach: (callback: (open: object) => void) => {
+      callback(panel);
+    },
+    widgetAdded: new Signal({})
+  };
+  const active = page.activate();
+  const clone = rendermime.clone();
+  const cloneOfClone = clone.clone();
+  const other = page.rendermime.clone();
+  await active;
+
+  expect(gateOf(clone)?.isBound).toBe(true);
+  expect(gateOf(cloneOfClone)?.isBound).toBe(true);
+  expect(gateOf(other)?.isBound).toBe(false);
+});
 
 test('what cannot be loaded is tried again, less and less often, and reported once', async () => {
   jest.useFakeTimers();
@@ -173,6 +203,6 @@ test('an application whose guard cannot be loaded appears after some seconds, an
   jest.useRealTimers();
 
   expect(isActive).toBe(true);
-  expect(page.changed).toEqual(['createRenderer', 'clone', 'getFactory']);
+  expect(page.changed).toEqual(HELD);
   expect(document.body.textContent).toContain('no outputs are shown');
 });
