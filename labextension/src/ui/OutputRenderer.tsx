@@ -7,12 +7,17 @@ import { MessageLoop } from '@lumino/messaging';
 import { Widget } from '@lumino/widgets';
 import React from 'react';
 
-/** Renders content that changes with the model, and knows when it is in the page. */
+/** Renders content that changes with the model, and knows when it is drawn. */
 export abstract class OutputRenderer extends ReactWidget {
+  override dispose(): void {
+    super.dispose();
+    this._onRendered();
+  }
+
   /** The content for the present model. */
   protected abstract content(): JSX.Element;
 
-  /** Render the content; resolves when that is in the page, or never will be. */
+  /** Render the content; resolves when React has drawn it into the widget's node, or the widget is detached or disposed. */
   protected renderContent(): Promise<void> {
     return new Promise(resolve => {
       this._waiting.push(resolve);
@@ -44,7 +49,7 @@ export abstract class OutputRenderer extends ReactWidget {
   private readonly _waiting: (() => void)[] = [];
 }
 
-/** Calls back each time that what it is rendered with is in the page. */
+/** Calls back each time that what it is rendered with is drawn. */
 function Rendered({ onRendered }: { onRendered: () => void }): null {
   React.useLayoutEffect(onRendered);
   return null;
