@@ -29,7 +29,9 @@ export class Doings {
   run(key: string, action: () => Promise<void>): void {
     if (!this.stateOf(key).isBusy) {
       this._set(key, { isBusy: true, error: null });
-      action().then(
+      // An action may also fail before it returns a promise.
+      const perform = async (): Promise<void> => action();
+      perform().then(
         () => {
           this.forget(key);
         },
