@@ -40,7 +40,7 @@ export function useDoing(key: string): IDoing {
   );
   useEffect(
     () => () => {
-      // Who has read why it failed need not read it again.
+      // A failure that was shown is forgotten when its component goes.
       if (!doings.stateOf(key).isBusy) {
         doings.forget(key);
       }
