@@ -50,6 +50,8 @@ class StdioServer:
         Values that must not appear in logs or messages.
     env_file : str or None
         Path of the ``envFile``, if any.
+    of_env_file : mapping
+        Those of its variables that come from the ``envFile``.
     is_of_project : bool
         Whether it is a server of the project's ``.mcp.json``, which a person has trusted.
     place : str
@@ -66,6 +68,7 @@ class StdioServer:
     secrets: tuple[str, ...] = field(default=(), repr=False)
     is_of_project: bool = False
     env_file: str | None = None
+    of_env_file: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
     place: str = field(default="", compare=False)
 
     transport: ClassVar[str] = "stdio"
@@ -400,15 +403,17 @@ def _read_stdio(name: str, entry: JsonObject, base: Path, expander: Expander) ->
         meant = [key for key in entry if get_close_matches(key, ("command", "url"), 1)]
         hint = f' (is "{meant[0]:.40}" a typo?)' if meant else ""
         raise _EntryError(f'needs a "command", or a "url"{hint}')
-    env, env_file = dict(read.env), None
+    env, env_file, of_env_file = dict(read.env), None, {}
     if read.envFile is not None:
         env_file = str(base / _home("envFile", read.envFile))
         try:
-            env = {**parse_env_file(Path(env_file).read_text("utf-8-sig")), **env}
+            found = parse_env_file(Path(env_file).read_text("utf-8-sig"))
         except (OSError, ValueError) as error:
             reason = error.strerror if isinstance(error, OSError) else error
             message = f"cannot read its envFile `{env_file}`: {reason}"
             return UnusableServer(name=name, transport="stdio", error=message, env_file=env_file)
+        of_env_file = {variable: value for variable, value in found.items() if variable not in env}
+        env = {**of_env_file, **env}
     return StdioServer(
         name=name,
         command=_home("command", read.command),
@@ -419,6 +424,7 @@ def _read_stdio(name: str, entry: JsonObject, base: Path, expander: Expander) ->
         protocol_era=read.protocolEra or "auto",
         secrets=tuple(sorted({*env.values(), *expander.secrets})),
         env_file=env_file,
+        of_env_file=of_env_file,
     )
 
 

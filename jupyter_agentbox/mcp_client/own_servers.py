@@ -23,6 +23,8 @@ from .registration import masked, object_of
 from .secret_names import may_hide_variable
 
 _KEY: Final = "key"
+#: The key under which an entry's variables of its ``envFile`` are shown.
+OF_ENV_FILE: Final = "envFile variables"
 _LOG: Final = logging.getLogger(__name__)
 
 
@@ -231,13 +233,15 @@ class ReviewableServers:
 def _proposed(path: Path, name: str, entry: JsonObject, server: ServerConfiguration) -> ProposedEntry:
     """Return an entry as a person is shown it.
 
-    Its key includes the variables of its ``envFile``, of which some determine what runs, without secret values.
+    It includes the variables of its ``envFile``, of which some determine what runs, without secret values.
     """
-    key = entry_key(path, name, entry)
+    key, shown = entry_key(path, name, entry), masked(entry)
     if isinstance(server, StdioServer) and server.env_file is not None:
-        variables: JsonObject = {one: None if may_hide_variable(one) else value for one, value in server.env.items()}
+        of_file: JsonObject = {**server.of_env_file}
+        variables: JsonObject = {one: None if may_hide_variable(one) else value for one, value in of_file.items()}
         key = hashlib.sha256(canonical_json([key, variables]).encode("utf-8", "surrogatepass")).hexdigest()
-    return ProposedEntry(name=name, path=str(path), key=key, configuration=masked(entry), is_of_project=False)
+        shown[OF_ENV_FILE] = masked({"env": of_file})["env"]
+    return ProposedEntry(name=name, path=str(path), key=key, configuration=shown, is_of_project=False)
 
 
 def _withheld(path: Path, server: ServerConfiguration) -> UnusableServer:

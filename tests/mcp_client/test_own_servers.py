@@ -10,7 +10,7 @@ import pytest
 
 from jupyter_agentbox.exceptions import ServerConfigurationError, UnknownServerError
 from jupyter_agentbox.mcp_client.configuration import StdioServer, UnusableServer
-from jupyter_agentbox.mcp_client.own_servers import OwnServers, ReviewableServers
+from jupyter_agentbox.mcp_client.own_servers import OF_ENV_FILE, OwnServers, ReviewableServers
 from jupyter_agentbox.mcp_client.project_servers import ProjectServers, TrustedServers
 from jupyter_agentbox.mcp_client.servers_file import ServersFile
 
@@ -25,14 +25,13 @@ class User:
         self.file, self.added = root / "mcp.json", root / "added-servers.json"
         self.kept = root / "data" / "trusted-servers.json"
         self.protected: set[Path] = set()
+        self.environment = {"TOKEN": "s3cret"}
         self.servers = self.again()
 
     def again(self) -> OwnServers:
         """Return what another process sees."""
         paths = [self.file, self.added]
-        return OwnServers(
-            paths, {"TOKEN": "s3cret"}, TrustedServers(self.kept), is_protected=self.protected.__contains__
-        )
+        return OwnServers(paths, self.environment, TrustedServers(self.kept), is_protected=self.protected.__contains__)
 
     def write(self, **entries: object) -> None:
         """Write the file, and see it."""
@@ -111,8 +110,34 @@ def test_a_change_of_what_steers_the_program_in_its_env_file_is_a_change(user: U
     assert user.kinds() == {"shop": True}
     variables.write_text("SHOP_TOKEN=another\nPATH=/tmp/evil\n")
     assert user.kinds() == {"shop": False}
+    found = user.servers.find("shop")
+    assert found.configuration[OF_ENV_FILE] == {"PATH": "/tmp/evil"}, "and the review shows what has changed"
+    assert (found.trusted_before or {})[OF_ENV_FILE] == {"PATH": "/usr/bin"}
     variables.write_text("SHOP_TOKEN=another\nPATH=/usr/bin\n")
     assert user.kinds() == {"shop": True}, "the file is followed while its server is withheld"
+
+
+def test_a_review_hides_secrets_of_an_env_file(user: User) -> None:
+    user.file.with_name("shop.env").write_text("API_KEY=abc\nPATH=/usr/bin\n")
+    user.servers.load()
+    user.write(shop={**SHOP, "envFile": "shop.env"})
+    shown = {"API_KEY": "*** (hidden, 3 characters)", "PATH": "/usr/bin"}
+    assert user.servers.find("shop").configuration == {
+        **SHOP,
+        "env": {"SHOP_TOKEN": "*** (hidden, 6 characters)"},
+        "envFile": "shop.env",
+        OF_ENV_FILE: shown,
+    }
+
+
+def test_the_value_of_a_reference_in_env_is_no_change_with_an_env_file_either(user: User) -> None:
+    user.file.with_name("shop.env").write_text("PATH=/usr/bin\n")
+    user.write(shop={**SHOP, "envFile": "shop.env", "env": {"CACHE": "/tmp/${HOSTNAME}", "PATH": "/bin"}})
+    user.environment["HOSTNAME"] = "one"
+    assert user.kinds() == {"shop": True}
+    user.environment["HOSTNAME"] = "two"
+    user.servers = user.again()
+    assert user.kinds() == {"shop": True}
 
 
 def test_what_a_person_adds_in_the_panel_is_trusted_and_nothing_else(user: User) -> None:
