@@ -434,7 +434,9 @@ def _waiting_times(settings: Settings) -> WaitingTimes:
 def _project(settings: Settings) -> ProjectServers | None:
     if settings.project is None or settings.trusted_servers is None:
         return None
-    return ProjectServers(settings.project, os.environ, TrustedServers(settings.trusted_servers))
+    return ProjectServers(
+        settings.project, os.environ, TrustedServers(settings.trusted_servers, own=settings.mcp_config_path)
+    )
 
 
 def _own_servers(settings: Settings) -> OwnServers | None:
@@ -443,7 +445,7 @@ def _own_servers(settings: Settings) -> OwnServers | None:
     return OwnServers(
         settings.mcp_config_path,
         os.environ,
-        TrustedServers(settings.trusted_servers),
+        TrustedServers(settings.trusted_servers, own=settings.mcp_config_path),
         is_protected=lambda path: hasattr(os, "geteuid") and os.geteuid() != 0 and not why_unprotected(path),
     )
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -93,10 +93,13 @@ class TrustedServers:
     ----------
     path : Path
         The file. If it cannot be read, nothing is trusted.
+    own : sequence of Path
+        The user's own files, of which it must stay known that they are not new.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, own: Sequence[Path] = ()) -> None:
         self.path = path
+        self._own = tuple(own)
         self._lock = threading.Lock()
 
     def stamp(self) -> object:
@@ -105,14 +108,12 @@ class TrustedServers:
 
     def read(self, file: Path) -> dict[str, JsonObject]:
         """Return the trusted servers in a file: ``key`` and ``configuration`` by name."""
-        found = object_of(self._read().get(str(file)))
+        found = object_of((self._read() or {}).get(str(file)))
         return {name: entry for name, entry in found.items() if isinstance(entry, dict)}
 
     def is_new(self, file: Path) -> bool:
         """Whether nothing is known of a file: neither what is trusted in it, nor that nothing is."""
-        if not self.path.exists():
-            return True
-        known = self._read_file()
+        known = self._read()
         return known is not None and str(file) not in known
 
     def adopt(self, file: Path, entries: Mapping[str, JsonObject]) -> None:
@@ -124,7 +125,7 @@ class TrustedServers:
             If that cannot be stored.
         """
         with self._lock:
-            self._write({**self._read(), str(file): dict(entries)})
+            self._write({**self._known(), str(file): dict(entries)})
 
     def keep(self, file: Path, name: str, entry: JsonObject | None) -> None:
         """Trust a server, or with ``None`` withdraw trust.
@@ -135,24 +136,30 @@ class TrustedServers:
             If the file cannot be written.
         """
         with self._lock:
-            known = self._read()
+            known = self._known()
             servers = {key: value for key, value in object_of(known.get(str(file))).items() if key != name}
             if entry is not None:
                 servers[name] = entry
             self._write({**known, str(file): servers})
 
     def _write(self, trusted: JsonObject) -> None:
-        replace_file(self.path, json.dumps({"trusted": trusted}, indent=2).encode())
+        replace_file(self.path, json.dumps({"trusted": trusted}, indent=2).encode(), is_synced=True)
 
-    def _read(self) -> JsonObject:
-        return self._read_file() or {}
+    def _known(self) -> JsonObject:
+        """Return what is trusted by file. What replaces an unreadable file must not make the user's files new."""
+        known = self._read()
+        return {str(file): {} for file in self._own} if known is None else known
 
-    def _read_file(self) -> JsonObject | None:
+    def _read(self) -> JsonObject | None:
         """Return what is trusted by file; ``None`` if it cannot be read."""
         try:
-            return object_of(object_of(json.loads(self.path.read_text("utf-8"))).get("trusted"))
+            content = json.loads(self.path.read_text("utf-8"))
+        except FileNotFoundError:
+            return {}
         except (OSError, ValueError, RecursionError):
             return None
+        trusted = object_of(content).get("trusted")
+        return trusted if isinstance(trusted, dict) else None
 
 
 class ProjectServers:

@@ -31,7 +31,9 @@ class User:
     def again(self) -> OwnServers:
         """Return what another process sees."""
         paths = [self.file, self.added]
-        return OwnServers(paths, self.environment, TrustedServers(self.kept), is_protected=self.protected.__contains__)
+        return OwnServers(
+            paths, self.environment, TrustedServers(self.kept, own=paths), is_protected=self.protected.__contains__
+        )
 
     def write(self, **entries: object) -> None:
         """Write the file, and see it."""
@@ -177,11 +179,31 @@ def test_a_file_that_its_user_cannot_change_needs_no_trust(user: User) -> None:
     assert user.kinds() == {"shop": True, "added": False}
 
 
-@pytest.mark.parametrize("text", ["", "{"])
+@pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"trusted": []}'])
 def test_where_it_cannot_be_read_what_is_trusted_nothing_is(user: User, text: str) -> None:
     user.write(shop=SHOP)
     user.kept.parent.mkdir()
     user.kept.write_text(text)
+    assert user.kinds() == {"shop": False}
+
+
+def test_what_replaces_an_unreadable_file_of_trust_trusts_nothing_else(user: User) -> None:
+    user.write(shop=SHOP, other=EVIL)
+    user.added.write_text(json.dumps({"mcpServers": {"added": EVIL}}))
+    user.kept.parent.mkdir()
+    user.kept.write_text("")
+    user.trust("shop")
+    user.servers = user.again()
+    assert user.kinds() == {"shop": True, "other": False, "added": False}
+
+
+def test_a_file_of_trust_that_replaces_an_unreadable_one_knows_a_users_files_whoever_writes_it(
+    user: User, tmp_path: Path
+) -> None:
+    user.write(shop=SHOP)
+    user.kept.parent.mkdir()
+    user.kept.write_text("")
+    TrustedServers(user.kept, own=(user.file,)).keep(tmp_path / ".mcp.json", "db", {"key": "1"})
     assert user.kinds() == {"shop": False}
 
 
