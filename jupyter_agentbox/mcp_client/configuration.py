@@ -16,6 +16,7 @@ from jupyter_agentbox.core.tools import ConfigurationProblem
 
 from . import jsonc
 from .env_file import parse_env_file
+from .regular_files import read_regular_text
 from .variables import TO_SET, Expander, UnsetVariableError
 
 #: Top-level keys for servers: the common one, and VS Code's.
@@ -24,6 +25,8 @@ STDIO_TYPES: Final = ("stdio", "local")
 HTTP_TYPES: Final = ("http", "streamable-http", "streamableHttp", "streamable_http", "remote")
 #: Valid names of the Hub service's servers.
 _CENTRAL_NAME: Final = re.compile(r"[A-Za-z0-9_-]+")
+#: Maximum size of an ``envFile``, in bytes. It is read before anybody trusts its entry.
+_LONGEST_ENV_FILE: Final = 1_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -407,7 +410,7 @@ def _read_stdio(name: str, entry: JsonObject, base: Path, expander: Expander) ->
     if read.envFile is not None:
         env_file = str(base / _home("envFile", read.envFile))
         try:
-            found = parse_env_file(Path(env_file).read_text("utf-8-sig"))
+            found = parse_env_file(read_regular_text(Path(env_file), longest=_LONGEST_ENV_FILE))
         except (OSError, ValueError) as error:
             reason = error.strerror if isinstance(error, OSError) else error
             message = f"cannot read its envFile `{env_file}`: {reason}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -117,6 +118,18 @@ def test_a_change_of_what_steers_the_program_in_its_env_file_is_a_change(user: U
     assert (found.trusted_before or {})[OF_ENV_FILE] == {"PATH": "/usr/bin"}
     variables.write_text("SHOP_TOKEN=another\nPATH=/usr/bin\n")
     assert user.kinds() == {"shop": True}, "the file is followed while its server is withheld"
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("name", ["fifo", "/dev/zero", "large"])
+def test_an_env_file_that_has_no_end_is_not_read(user: User, name: str) -> None:
+    os.mkfifo(user.file.with_name("fifo"))
+    user.file.with_name("large").write_text("A=1\n" * 300_000)
+    user.servers.load()
+    user.write(shop={**SHOP, "envFile": name})
+    found = user.servers.load().servers["shop"]
+    assert isinstance(found, UnusableServer)
+    assert "cannot read its envFile" in found.error
 
 
 def test_a_review_hides_secrets_of_an_env_file(user: User) -> None:
