@@ -1,7 +1,8 @@
 """The MCP servers in a user's own files, of which new and changed entries are started only after a person trusted them.
 
 A tool that writes files, or code in a kernel, can change such a file as well as its owner can. What a file had when it
-was first read here is trusted, and so is what a person adds in the panel or allows a program to add.
+was first read here is trusted, and so is what a person adds in the panel or allows a program to add. If it was broken
+then, nothing in it is.
 """
 
 from __future__ import annotations
@@ -64,11 +65,19 @@ class OwnServers:
         self._trusted = trusted
         self._is_protected = is_protected
         self._read: dict[Path, _Read] = {}
+        self._is_loaded = False
         self._files = ConfigurationFiles(paths, environment, parse=self._parse, also=(trusted.path,))
 
     def load(self) -> Configuration:
         """Return the configuration; the same object as last time if nothing changed."""
-        return self._files.load()
+        configuration = self._files.load()
+        if not self._is_loaded:
+            self._is_loaded = True
+            for path in self._paths:
+                # A file that is broken now must not be trusted as a whole once it is repaired.
+                if path not in self._read and self._trusted.is_new(path):
+                    self._adopt(path, {})
+        return configuration
 
     def find(self, name: str) -> ProposedEntry:
         """Return an entry as currently in the files, trusted or not.
@@ -100,7 +109,7 @@ class OwnServers:
             raise ServerConfigurationError(
                 f"`{entry.path}` says something else about `{name}` than what was shown: look at it again"
             )
-        self._keep(Path(entry.path), name, {_KEY: key, "configuration": entry.configuration})
+        self._keep(Path(entry.path), name, _kept(entry))
 
     def distrust(self, name: str) -> None:
         """Withdraw trust in an entry.
@@ -126,10 +135,11 @@ class OwnServers:
         ServerConfigurationError
             If trust cannot be stored.
         """
+        self.load()  # what the file has at first is trusted, too
         entry = dict(configuration)
         read = parse_configuration(path, canonical_json({"mcpServers": {name: entry}}), self._environment)
         proposed = _proposed(path, name, entry, read.servers[name])
-        self._keep(path, name, {_KEY: proposed.key, "configuration": proposed.configuration})
+        self._keep(path, name, _kept(proposed))
 
     def _keep(self, path: Path, name: str, entry: JsonObject | None) -> None:
         try:
@@ -145,8 +155,9 @@ class OwnServers:
                 written[name] = entry
 
         read = parse_configuration(path, text, environment, withheld=note)
-        if self._is_protected(path) or (read.problems and not read.servers):
+        if read.problems and not read.servers:
             return read
+        is_protected = self._is_protected(path)
         servers = dict(read.servers)
         entries: dict[str, ProposedEntry] = {}
         for name, server in read.servers.items():
@@ -156,6 +167,8 @@ class OwnServers:
             except (TypeError, ValueError) as error:
                 servers[name] = UnusableServer(name=name, transport=server.transport, error=f"malformed: {error}")
         trusted = self._trusted_in(path, entries)
+        if is_protected:
+            return read
         for name, entry in entries.items():
             if not isinstance(servers[name], UnusableServer) and trusted.get(name, {}).get(_KEY) != entry.key:
                 before = object_of(trusted.get(name, {}).get("configuration"))
@@ -166,15 +179,15 @@ class OwnServers:
 
     def _trusted_in(self, path: Path, entries: Mapping[str, ProposedEntry]) -> Mapping[str, JsonObject]:
         """Return what is trusted in a file. All that it has when it is read for the first time is."""
-        if path not in self._read and self._trusted.is_new(path):
-            try:
-                self._trusted.adopt(
-                    path,
-                    {name: {_KEY: one.key, "configuration": one.configuration} for name, one in entries.items()},
-                )
-            except OSError as error:
-                _LOG.warning("jupyter_agentbox: which MCP servers are trusted could not be saved: %s", error)
+        if not self._is_loaded and self._trusted.is_new(path):
+            self._adopt(path, {name: _kept(one) for name, one in entries.items()})
         return self._trusted.read(path)
+
+    def _adopt(self, path: Path, entries: Mapping[str, JsonObject]) -> None:
+        try:
+            self._trusted.adopt(path, entries)
+        except OSError as error:
+            _LOG.warning("jupyter_agentbox: which MCP servers are trusted could not be saved: %s", error)
 
 
 class ReviewableServers:
@@ -242,6 +255,11 @@ def _proposed(path: Path, name: str, entry: JsonObject, server: ServerConfigurat
         key = hashlib.sha256(canonical_json([key, variables]).encode("utf-8", "surrogatepass")).hexdigest()
         shown[OF_ENV_FILE] = masked({"env": of_file})["env"]
     return ProposedEntry(name=name, path=str(path), key=key, configuration=shown, is_of_project=False)
+
+
+def _kept(entry: ProposedEntry) -> JsonObject:
+    """Return what is stored of a trusted entry."""
+    return {_KEY: entry.key, "configuration": entry.configuration}
 
 
 def _withheld(path: Path, server: ServerConfiguration) -> UnusableServer:

@@ -165,6 +165,13 @@ def test_what_a_person_adds_in_the_panel_is_trusted_and_nothing_else(user: User)
     assert user.kinds() == {"shop": False}
 
 
+def test_what_is_added_before_the_files_were_read_leaves_the_rest_trusted(user: User) -> None:
+    user.write(shop=SHOP)
+    user.servers.trust_new(user.file, "db", EVIL)
+    user.write(shop=SHOP, db=EVIL)
+    assert user.kinds() == {"shop": True, "db": True}
+
+
 def test_an_entry_that_changed_since_it_was_shown_is_not_trusted(user: User) -> None:
     user.servers.load()
     user.write(shop=SHOP)
@@ -220,11 +227,43 @@ def test_a_file_of_trust_that_replaces_an_unreadable_one_knows_a_users_files_who
     assert user.kinds() == {"shop": False}
 
 
-def test_a_file_that_is_broken_at_first_is_trusted_as_it_is_once_it_can_be_read(user: User) -> None:
-    user.file.write_text("{")
-    assert user.kinds() == {}
+@pytest.mark.parametrize("content", [b"{", b"\xff", None])
+@pytest.mark.parametrize("is_another_process", [False, True])
+def test_of_a_file_that_is_broken_at_first_nothing_is_trusted_once_it_can_be_read(
+    user: User, content: bytes | None, *, is_another_process: bool
+) -> None:
+    user.added.write_text(json.dumps({"mcpServers": {"added": SHOP}}))
+    if content is None:
+        user.file.mkdir()
+    else:
+        user.file.write_bytes(content)
+    assert user.kinds() == {"added": True}
+    if content is None:
+        user.file.rmdir()
+    user.write(shop=SHOP)
+    if is_another_process:
+        user.servers = user.again()
+    assert user.kinds() == {"shop": False, "added": True}
+    user.trust("shop")
+    assert user.kinds() == {"shop": True, "added": True}
+
+
+def test_a_protected_file_is_known_so_that_it_is_not_new_once_it_is_not_protected(user: User) -> None:
+    user.protected.add(user.file)
     user.write(shop=SHOP)
     assert user.kinds() == {"shop": True}
+    user.protected.clear()
+    user.write(shop=SHOP, evil=EVIL)
+    user.servers = user.again()
+    assert user.kinds() == {"shop": True, "evil": False}
+
+
+def test_a_trust_file_that_is_deleted_meanwhile_trusts_nothing_before_the_next_start(user: User) -> None:
+    user.write(shop=SHOP)
+    user.servers.load()
+    user.kept.unlink()
+    user.write(shop=SHOP, evil=EVIL)
+    assert user.kinds() == {"shop": False, "evil": False}
 
 
 def test_an_entry_that_cannot_start_stays_what_it_is(user: User) -> None:
