@@ -49,7 +49,8 @@ class OwnServers:
     trusted : TrustedServers
         The entries that a person has trusted.
     is_protected : callable
-        Whether the user of this process cannot change a file. Its entries need no trust.
+        Whether the user of this process cannot change a file. Its entries need no trust, but for those with an
+        ``envFile`` that the user can change.
     """
 
     def __init__(
@@ -168,7 +169,7 @@ class OwnServers:
                 servers[name] = UnusableServer(name=name, transport=server.transport, error=f"malformed: {error}")
         trusted = self._trusted_in(path, entries)
         if is_protected:
-            return read
+            entries = {name: one for name, one in entries.items() if self._has_writable_env_file(servers[name])}
         for name, entry in entries.items():
             if not isinstance(servers[name], UnusableServer) and trusted.get(name, {}).get(_KEY) != entry.key:
                 before = object_of(trusted.get(name, {}).get("configuration"))
@@ -176,6 +177,11 @@ class OwnServers:
                 servers[name] = _withheld(path, servers[name])
         self._read[path] = _Read(entries=entries, names=frozenset(servers))
         return replace(read, servers=servers)
+
+    def _has_writable_env_file(self, server: ServerConfiguration) -> bool:
+        return (
+            isinstance(server, StdioServer) and bool(server.env_file) and not self._is_protected(Path(server.env_file))
+        )
 
     def _trusted_in(self, path: Path, entries: Mapping[str, ProposedEntry]) -> Mapping[str, JsonObject]:
         """Return what is trusted in a file. All that it has when it is read for the first time is."""

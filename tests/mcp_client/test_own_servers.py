@@ -248,6 +248,33 @@ def test_of_a_file_that_is_broken_at_first_nothing_is_trusted_once_it_can_be_rea
     assert user.kinds() == {"shop": True, "added": True}
 
 
+@pytest.mark.parametrize("is_protected", [False, True])
+def test_an_entry_of_a_protected_file_needs_trust_if_its_env_file_can_be_changed(
+    user: User, *, is_protected: bool
+) -> None:
+    variables = user.file.with_name("shop.env")
+    user.protected.update([user.file, *([variables] if is_protected else [])])
+    variables.write_text("PATH=/usr/bin\n")
+    user.write(shop={**SHOP, "envFile": "shop.env"}, db=SHOP)
+    assert user.kinds() == {"shop": True, "db": True}, "what it has at first is trusted"
+    variables.write_text("PATH=/tmp/evil\n")
+    user.write(shop={**SHOP, "envFile": "shop.env"}, db=EVIL)
+    assert user.kinds() == {"shop": is_protected, "db": True}
+    if not is_protected:
+        user.trust("shop")
+        assert user.kinds() == {"shop": True, "db": True}
+
+
+def test_a_protected_file_hides_names_of_the_next_one_from_a_review(user: User) -> None:
+    user.protected.add(user.file)
+    user.servers.load()
+    user.write(shop=SHOP)
+    user.added.write_text(json.dumps({"mcpServers": {"shop": EVIL}}))
+    assert user.kinds() == {"shop": True}
+    with pytest.raises(ServerConfigurationError, match="names no MCP server"):
+        user.servers.find("shop")
+
+
 def test_a_protected_file_is_known_so_that_it_is_not_new_once_it_is_not_protected(user: User) -> None:
     user.protected.add(user.file)
     user.write(shop=SHOP)
