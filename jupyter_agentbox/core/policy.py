@@ -280,12 +280,16 @@ class Evaluation:
     policy_version: int | str | None = None
 
     def at_least(self, floor: Evaluation) -> Evaluation:
-        """Return the stricter of the two; on a tie, the one with a rule. A model may allow only what both permit."""
+        """Return the stricter of the two; if both ask, this one, allowed only by the grants that both permit.
+
+        A model may allow only what both permit.
+        """
         if floor.effect.strictness > self.effect.strictness:
             return floor
         if floor.effect is self.effect is Effect.ASK and floor.grants.mildness < self.grants.mildness:
-            # Another rule applies to this call, so fewer grants allow it, or none.
-            return replace(self, rule=floor.rule, model_may_allow=self.model_may_allow and floor.model_may_allow)
+            # Its timeout and reason stay, but another rule applies, too, so fewer grants allow the call, or none.
+            rule = floor.rule if self.rule is None else replace(self.rule, grants=floor.grants)
+            return replace(self, rule=rule, model_may_allow=self.model_may_allow and floor.model_may_allow)
         if floor.effect is self.effect and self.model_may_allow and not floor.model_may_allow:
             return replace(self, model_may_allow=False)
         return self

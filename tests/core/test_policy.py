@@ -310,9 +310,15 @@ def test_of_rules_that_ask_the_one_that_lets_fewer_grants_allow_is_stricter() ->
     assert Policy((MILDER, MILD)).evaluate(call).rule == MILD
     assert Policy((MILDER, MILD, ASK)).evaluate(call).rule == ASK
     asked = Evaluation(effect=Effect.ASK, rule=MILDER)
-    assert asked.at_least(Evaluation(effect=Effect.ASK, rule=ASK)).rule == ASK
+    assert Evaluation(effect=Effect.ASK).at_least(Evaluation(effect=Effect.ASK, rule=ASK)).rule == ASK
     assert asked.at_least(Evaluation(effect=Effect.ASK)) == asked
     assert Evaluation(effect=Effect.ASK, rule=ASK).at_least(asked).rule == ASK
+
+
+def test_a_rule_that_asks_keeps_what_it_says_where_another_one_lets_fewer_grants_allow() -> None:
+    site = replace(MILDER, timeout=30, reason="ask the shop")
+    floor = Evaluation(effect=Effect.ASK, rule=ASK)
+    assert Evaluation(effect=Effect.ASK, rule=site).at_least(floor).rule == replace(site, grants=ASK.grants)
 
 
 @pytest.mark.parametrize("effect", Effect)
