@@ -263,7 +263,12 @@ def build(
 
     trail = _trail(settings, site, clock, redaction)
     kept = RecordedStore(store, trail.current, trail.for_running)
-    project, own = _project(settings), _own_servers(settings)
+    trusted = (
+        None
+        if settings.trusted_servers is None
+        else TrustedServers(settings.trusted_servers, own=settings.mcp_config_path)
+    )
+    project, own = _project(settings, trusted), _own_servers(settings, trusted)
     sign_ins = (
         None if settings.sign_ins is None else LocalSignInStore(settings.sign_ins, place=settings.sign_in_storage)
     )
@@ -431,21 +436,19 @@ def _waiting_times(settings: Settings) -> WaitingTimes:
     )
 
 
-def _project(settings: Settings) -> ProjectServers | None:
-    if settings.project is None or settings.trusted_servers is None:
+def _project(settings: Settings, trusted: TrustedServers | None) -> ProjectServers | None:
+    if settings.project is None or trusted is None:
         return None
-    return ProjectServers(
-        settings.project, os.environ, TrustedServers(settings.trusted_servers, own=settings.mcp_config_path)
-    )
+    return ProjectServers(settings.project, os.environ, trusted)
 
 
-def _own_servers(settings: Settings) -> OwnServers | None:
-    if not settings.reviews_changed_servers or settings.trusted_servers is None:
+def _own_servers(settings: Settings, trusted: TrustedServers | None) -> OwnServers | None:
+    if not settings.reviews_changed_servers or trusted is None:
         return None
     return OwnServers(
         settings.mcp_config_path,
         os.environ,
-        TrustedServers(settings.trusted_servers, own=settings.mcp_config_path),
+        trusted,
         is_protected=lambda path: hasattr(os, "geteuid") and os.geteuid() != 0 and not why_unprotected(path),
     )
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 from jupyter_events import EventLogger
 
+from jupyter_agentbox import composition
 from jupyter_agentbox.composition import AgentBox, Settings, build
 from jupyter_agentbox.core.approvals import Answer, ApprovalRequest
 from jupyter_agentbox.core.calls import Origin, ToolCall
@@ -18,6 +20,7 @@ from jupyter_agentbox.core.reviewers import Reviewer, Via
 from jupyter_agentbox.core.tools import Progress
 from jupyter_agentbox.events import APPROVAL_EVENT, EventAnnouncer
 from jupyter_agentbox.exceptions import ToolError
+from jupyter_agentbox.mcp_client.project_servers import TrustedServers
 from jupyter_agentbox.services.approvals.verdicts import Verdict
 from jupyter_agentbox.storage.approvals import sqlite_url
 from jupyter_agentbox.testing import FakeTools
@@ -58,6 +61,27 @@ async def run(box: AgentBox, tool: str, arguments: dict[str, Any], answer: Answe
     verdict = Verdict(answer=answer, digest=request.call.digest, reason=REASON)
     await box.decisions.decide(request.id, verdict, reviewer=Reviewer(name="ada", via=Via.BROWSER))
     return (await asyncio.gather(running, return_exceptions=True))[0]
+
+
+def test_one_object_writes_the_file_of_trusted_servers(
+    tmp_path: Path, events: EventLogger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[TrustedServers] = []
+
+    def make(path: Path, *, own: Sequence[Path]) -> TrustedServers:
+        made.append(TrustedServers(path, own=own))
+        return made[-1]
+
+    monkeypatch.setattr(composition, "TrustedServers", make)
+    settings = Settings(
+        mcp_config_path=(tmp_path / "mcp.json",),
+        project=tmp_path,
+        trusted_servers=tmp_path / "trusted-servers.json",
+        reviews_changed_servers=True,
+        database_url=sqlite_url(str(tmp_path / "store" / "approvals.sqlite")),
+    )
+    assert build(settings, announcer=EventAnnouncer(events)).own_servers is not None
+    assert len(made) == 1, "it has the lock"
 
 
 async def test_the_database_has_no_results_and_neither_logs_nor_events_have_arguments_or_results(
