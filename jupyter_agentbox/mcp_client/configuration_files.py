@@ -6,12 +6,14 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from jupyter_agentbox.core.tools import ConfigurationProblem
 
 from .configuration import Configuration, HttpServer, ServerConfiguration, parse_configuration
 
+#: The text of a missing file, as given to `parse`: no file has it by chance.
+MISSING: Final = "{} // there is no such file"
 _Stamp: TypeAlias = tuple[tuple[str, int, int, int] | None, ...]
 
 
@@ -27,7 +29,7 @@ class ConfigurationFiles:
     environment : mapping
         The source of variables, read when a file is loaded.
     parse : callable
-        Parses a file's text, as `parse_configuration` does; of a missing file, ``{}``.
+        Parses a file's text, as `parse_configuration` does; of a missing file, `MISSING`.
     also : sequence of Path
         Other files on which the result depends.
     """
@@ -73,7 +75,7 @@ class ConfigurationFiles:
             try:
                 text = path.read_text("utf-8-sig")
             except FileNotFoundError:
-                text = "{}"
+                text = MISSING
             except (OSError, UnicodeDecodeError) as error:
                 reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
                 problems.append(ConfigurationProblem(path=str(path), message=f"cannot be read: {reason}"))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
@@ -18,7 +18,7 @@ from jupyter_agentbox.core.calls import JsonObject, JsonValue, canonical_json
 from jupyter_agentbox.exceptions import ServerConfigurationError, UnknownServerError
 
 from .configuration import Configuration, ServerConfiguration, StdioServer, UnusableServer, parse_configuration
-from .configuration_files import ConfigurationFiles
+from .configuration_files import MISSING, ConfigurationFiles
 from .project_servers import ProjectServers, ProposedEntry, TrustedServers, entry_key
 from .registration import masked, object_of
 from .secret_names import may_hide_variable
@@ -26,6 +26,7 @@ from .secret_names import may_hide_variable
 _KEY: Final = "key"
 #: The key under which an entry's variables of its ``envFile`` are shown.
 OF_ENV_FILE: Final = "envFile variables"
+_UNSAVED: Final = "jupyter_agentbox: which MCP servers are trusted could not be saved: %s"
 _LOG: Final = logging.getLogger(__name__)
 
 
@@ -66,6 +67,8 @@ class OwnServers:
         self._trusted = trusted
         self._is_protected = is_protected
         self._read: dict[Path, _Read] = {}
+        #: The names that each file had in this process.
+        self._seen: dict[Path, frozenset[str]] = {}
         self._is_loaded = False
         self._files = ConfigurationFiles(paths, environment, parse=self._parse, also=(trusted.path,))
 
@@ -160,14 +163,10 @@ class OwnServers:
             return read
         is_protected = self._is_protected(path)
         servers = dict(read.servers)
-        entries: dict[str, ProposedEntry] = {}
-        for name, server in read.servers.items():
-            try:
-                if name in written:
-                    entries[name] = _proposed(path, name, written[name], server)
-            except (TypeError, ValueError) as error:
-                servers[name] = UnusableServer(name=name, transport=server.transport, error=f"malformed: {error}")
+        entries = _entries_of(path, written, servers)
         trusted = self._trusted_in(path, entries)
+        if text != MISSING:
+            self._forget_removed(path, frozenset(servers), trusted.keys())
         if is_protected:
             entries = {name: one for name, one in entries.items() if self._has_writable_env_file(servers[name])}
         for name, entry in entries.items():
@@ -189,11 +188,24 @@ class OwnServers:
             self._adopt(path, {name: _kept(one) for name, one in entries.items()})
         return self._trusted.read(path)
 
+    def _forget_removed(self, path: Path, names: frozenset[str], trusted: Collection[str]) -> None:
+        """Withdraw trust in removed entries, so that it takes a person to have them back."""
+        seen = self._seen.get(path)
+        self._seen[path] = names.union(seen or ())
+        removed = frozenset(trusted) - names
+        if seen is not None:
+            removed &= seen  # what was never there is about to be added in the panel
+        if removed:
+            try:
+                self._trusted.forget(path, removed)
+            except OSError as error:
+                _LOG.warning(_UNSAVED, error)
+
     def _adopt(self, path: Path, entries: Mapping[str, JsonObject]) -> None:
         try:
             self._trusted.adopt(path, entries)
         except OSError as error:
-            _LOG.warning("jupyter_agentbox: which MCP servers are trusted could not be saved: %s", error)
+            _LOG.warning(_UNSAVED, error)
 
 
 class ReviewableServers:
@@ -247,6 +259,20 @@ class ReviewableServers:
         if self._project is None or name in self._own.load().servers:
             return self._own
         return self._project
+
+
+def _entries_of(
+    path: Path, written: Mapping[str, JsonObject], servers: dict[str, ServerConfiguration]
+) -> dict[str, ProposedEntry]:
+    """Return the entries as a person is shown them. A server whose entry cannot be shown is made unusable."""
+    entries: dict[str, ProposedEntry] = {}
+    for name, entry in written.items():
+        try:
+            entries[name] = _proposed(path, name, entry, servers[name])
+        except (TypeError, ValueError) as error:
+            transport = servers[name].transport
+            servers[name] = UnusableServer(name=name, transport=transport, error=f"malformed: {error}")
+    return entries
 
 
 def _proposed(path: Path, name: str, entry: JsonObject, server: ServerConfiguration) -> ProposedEntry:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -141,6 +141,20 @@ class TrustedServers:
             if entry is not None:
                 servers[name] = entry
             self._write({**known, str(file): servers})
+
+    def forget(self, file: Path, names: Collection[str]) -> None:
+        """Withdraw trust in servers that a file no longer has.
+
+        Raises
+        ------
+        OSError
+            If that cannot be stored.
+        """
+        with self._lock:
+            known = self._read()
+            if known is not None:
+                servers = object_of(known.get(str(file)))
+                self._write({**known, str(file): {key: one for key, one in servers.items() if key not in names}})
 
     def _write(self, trusted: JsonObject) -> None:
         replace_file(self.path, json.dumps({"trusted": trusted}, indent=2).encode(), is_synced=True)

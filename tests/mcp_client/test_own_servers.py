@@ -285,6 +285,41 @@ def test_a_protected_file_is_known_so_that_it_is_not_new_once_it_is_not_protecte
     assert user.kinds() == {"shop": True, "evil": False}
 
 
+@pytest.mark.parametrize("is_another_process", [False, True])
+def test_an_entry_that_was_removed_is_trusted_no_more(user: User, *, is_another_process: bool) -> None:
+    user.write(shop=SHOP, db=EVIL)
+    user.servers.load()
+    user.write(db=EVIL)
+    if is_another_process:
+        user.servers = user.again()
+    user.servers.load()
+    user.write(shop=SHOP, db=EVIL)
+    assert user.kinds() == {"shop": False, "db": True}
+
+
+def test_an_entry_of_a_file_that_is_missing_or_broken_for_a_while_stays_trusted(user: User) -> None:
+    user.write(shop=SHOP)
+    user.servers.load()
+    user.file.unlink()
+    for text in (None, "", "{"):
+        if text is not None:
+            user.file.write_text(text)
+        user.servers.load()
+        user.servers = user.again()
+        user.servers.load()
+    user.write(shop=SHOP)
+    assert user.kinds() == {"shop": True}
+
+
+def test_an_entry_stays_trusted_that_is_read_before_it_is_written(user: User) -> None:
+    user.write(shop=SHOP)
+    user.servers.trust_new(user.file, "db", EVIL)
+    user.write(shop={**SHOP, "timeout": 5})
+    assert user.kinds() == {"shop": True}
+    user.write(shop=SHOP, db=EVIL)
+    assert user.kinds() == {"shop": True, "db": True}
+
+
 def test_a_trust_file_that_is_deleted_meanwhile_trusts_nothing_before_the_next_start(user: User) -> None:
     user.write(shop=SHOP)
     user.servers.load()
