@@ -49,8 +49,8 @@ class ConfigurationFiles:
         self._stamp: _Stamp | None = None
         self._watched: tuple[Path, ...] = self._paths
         self._configuration = Configuration()
-        #: For each file, the servers that it had when it was last valid.
-        self._valid: dict[Path, Mapping[str, ServerConfiguration]] = {}
+        #: For each file, its text when it was last valid: what that means can change with other files.
+        self._valid: dict[Path, str] = {}
 
     def load(self) -> Configuration:
         """Return the configuration; the same object as last time if no file changed. Costs one ``stat`` per file."""
@@ -82,17 +82,14 @@ class ConfigurationFiles:
                 continue
             read = self._parse(path, text, self._environment)
             if read.servers or not read.problems:
-                self._valid[path] = read.servers
-            elif self._valid.get(path):
-                (problem,) = read.problems
-                read = Configuration(
-                    servers=self._valid[path],
-                    problems=(
-                        replace(
-                            problem, message=f"{problem.message}; its servers stay as they were until you repair it"
-                        ),
-                    ),
-                )
+                self._valid[path] = text
+            elif path in self._valid:
+                valid = self._parse(path, self._valid[path], self._environment)
+                if valid.servers:
+                    (problem,) = read.problems
+                    stay = "its servers stay as they were until you repair it"
+                    problem = replace(problem, message=f"{problem.message}; {stay}")
+                    read = Configuration(servers=valid.servers, problems=(problem,))
             servers = {**read.servers, **servers}
             problems += read.problems
         return Configuration(servers=servers, problems=tuple(problems))

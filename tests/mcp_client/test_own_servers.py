@@ -191,6 +191,17 @@ def test_trust_can_be_withdrawn(user: User) -> None:
         user.servers.distrust("other")
 
 
+def test_trust_can_be_withdrawn_while_the_file_is_broken(user: User) -> None:
+    user.write(shop=SHOP, db=EVIL)
+    user.servers.load()
+    user.file.write_text("{")
+    assert user.kinds() == {"shop": True, "db": True}
+    user.servers.distrust("shop")
+    assert user.kinds() == {"shop": False, "db": True}
+    user.trust("shop")
+    assert user.kinds() == {"shop": True, "db": True}
+
+
 def test_a_file_that_its_user_cannot_change_needs_no_trust(user: User) -> None:
     user.protected.add(user.file)
     user.servers.load()
