@@ -171,7 +171,7 @@ class AgentBoxApp(ServerTraits, McpTraits, AgentTraits, ExtensionApp):
             agents=self._agents.cell_turns,
             saves_arguments=self.save_arguments,
             askers_of=self._askers.of,
-            servers_file=str(Path(self.mcp_config_path).absolute()),
+            servers_file=str(self.servers_file()),
         )
         self._box.tools.follow(self._links.servers_changed)
         keep_credentials_out(server.kernel_manager, partial(self._kernel_environment, settings))
@@ -215,7 +215,7 @@ class AgentBoxApp(ServerTraits, McpTraits, AgentTraits, ExtensionApp):
             registrations=box.registrations,
             manual_calls=box.manual_calls,
             servers_file=ServersFile(
-                Path(self.mcp_config_path),
+                self.servers_file(),
                 known=lambda: box.tools.names,
                 environment=os.environ,
                 trust=None if box.own_servers is None else box.own_servers.trust_new,
@@ -280,7 +280,7 @@ class AgentBoxApp(ServerTraits, McpTraits, AgentTraits, ExtensionApp):
     def _settings_of_traits(self, directories: KernelDirectories) -> Settings:
         added = self.added_servers()
         return Settings(
-            mcp_config_path=(Path(self.mcp_config_path), *((added,) if added is not None else ())),
+            mcp_config_path=(self.servers_file(), *((added,) if added is not None else ())),
             added_servers=added,
             project=Path(self._server().root_dir) if self.read_project_servers and added is not None else None,
             trusted_servers=trusted_servers_path(),

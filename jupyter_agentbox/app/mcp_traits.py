@@ -84,6 +84,10 @@ class McpTraits(HasTraits):
     def _default_mcp_config_path(self) -> str:
         return str(Path(jupyter_config_dir()) / "mcp.json")
 
+    def servers_file(self) -> Path:
+        """Return the file of servers, whose absolute path is part of the keys to which trust is bound."""
+        return Path(self.mcp_config_path).absolute()
+
     def added_servers(self) -> Path | None:
         """Return the file of servers that programs may add; ``None`` if `mcp_config_path` was set."""
         return added_servers_path() if self.mcp_config_path == self._default_mcp_config_path() else None

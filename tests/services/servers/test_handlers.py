@@ -408,3 +408,25 @@ class TestChangedServersOfTheUser:
 
         assert (await ended(fetch, request["id"]))["outcome"]["state"] == "succeeded"
         assert await self.states(fetch) == {"mini": "stopped", "other": "stopped"}
+
+
+class TestFileWithARelativePath:
+    """One whose trust must not depend on the directory in which the server was started."""
+
+    @pytest.fixture
+    def jp_server_config(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+        monkeypatch.chdir(tmp_path)
+        return {
+            "ServerApp": {"jpserver_extensions": {"jupyter_agentbox": True}},
+            "AgentBoxApp": {
+                "database_url": f"sqlite:///{tmp_path / 'approvals.sqlite'}",
+                "mcp_config_path": "mcp.json",
+                "review_changed_servers": True,
+            },
+        }
+
+    async def test_requests_name_its_absolute_path(self, fetch: Any, tmp_path: Path) -> None:
+        await fetch("servers")
+        (tmp_path / "mcp.json").write_text(json.dumps({"mcpServers": {"mini": MINI}}))
+        _, request = await fetch("servers", "mini", "trust", body={})
+        assert request["call"]["arguments"]["file"] == str(tmp_path / "mcp.json")
