@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
-#: The most that may pass between two looks, as a multiple of the usual time: what is later was stopped meanwhile.
+#: The most that counts of what passes between two looks, as a multiple of the usual time: for the rest, the process was
+#: stopped.
 _LATE: Final = 1.5
 
 
@@ -31,6 +32,6 @@ class AwakeTimes:
         now = self._clock()
         passed = 0.0 if self._looked_at is None else now - self._looked_at
         self._looked_at = now
-        counted = passed if passed <= self._longest else 0.0
+        counted = min(passed, self._longest)
         self._seconds = {id: self._seconds[id] + counted if id in self._seconds else 0.0 for id in ids}
         return self._seconds

@@ -23,7 +23,7 @@ class Seconds:
         return self.now
 
 
-def test_the_time_in_which_nobody_looked_does_not_count() -> None:
+def test_most_of_the_time_in_which_nobody_looked_does_not_count() -> None:
     clock = Seconds()
     times = AwakeTimes(look_every=60.0, clock=clock)
     told = []
@@ -34,10 +34,19 @@ def test_the_time_in_which_nobody_looked_does_not_count() -> None:
         {"a": 0.0},
         {"a": 60.0, "b": 0.0},
         {"a": 130.0, "b": 70.0},
-        {"a": 130.0, "b": 70.0},
-        {"b": 130.0},
-        {"a": 0.0, "b": 190.0},
+        {"a": 220.0, "b": 160.0},
+        {"b": 220.0},
+        {"a": 0.0, "b": 280.0},
     ]
+
+
+def test_time_passes_though_every_look_is_late() -> None:
+    clock = Seconds()
+    times = AwakeTimes(look_every=60.0, clock=clock)
+    for _ in range(11):
+        clock.now += 100.0
+        told = times.look(["a"])
+    assert told == {"a": 900.0}
 
 
 async def test_a_call_whose_connection_broke_before_a_freeze_is_kept_after_it() -> None:
