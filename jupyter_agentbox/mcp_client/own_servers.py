@@ -129,7 +129,7 @@ class OwnServers:
             entry = self.find(name)
         except ServerConfigurationError as error:
             raise UnknownServerError(str(error)) from None
-        self._keep(Path(entry.path), name, None)
+        self._keep(Path(entry.path), name, {})  # so that it is known not to be new
 
     def trust_new(self, path: Path, name: str, configuration: Mapping[str, JsonValue]) -> None:
         """Trust an entry that a person is about to add.
@@ -145,7 +145,7 @@ class OwnServers:
         proposed = _proposed(path, name, entry, read.servers[name])
         self._keep(path, name, _kept(proposed))
 
-    def _keep(self, path: Path, name: str, entry: JsonObject | None) -> None:
+    def _keep(self, path: Path, name: str, entry: JsonObject) -> None:
         try:
             self._trusted.keep(path, name, entry)
         except OSError as error:
@@ -173,7 +173,8 @@ class OwnServers:
             if not isinstance(servers[name], UnusableServer) and trusted.get(name, {}).get(_KEY) != entry.key:
                 before = object_of(trusted.get(name, {}).get("configuration"))
                 entries[name] = replace(entry, trusted_before=before or None)
-                servers[name] = _withheld(path, servers[name])
+                why = "is not trusted" if trusted.get(name) == {} else "is new or has changed since it was trusted"
+                servers[name] = _withheld(path, servers[name], why)
         self._read[path] = _Read(entries=entries, names=frozenset(servers))
         return replace(read, servers=servers)
 
@@ -294,10 +295,10 @@ def _kept(entry: ProposedEntry) -> JsonObject:
     return {_KEY: entry.key, "configuration": entry.configuration}
 
 
-def _withheld(path: Path, server: ServerConfiguration) -> UnusableServer:
+def _withheld(path: Path, server: ServerConfiguration, why: str) -> UnusableServer:
     message = (
-        f"the entry of the MCP server `{server.name}` in `{path}` is new or has changed since it was trusted, so the"
-        " server was not started: press “Review…” beside its name in JupyterLab's side panel, tab “Servers”"
+        f"the entry of the MCP server `{server.name}` in `{path}` {why}, so the server was"
+        " not started: press “Review…” beside its name in JupyterLab's side panel, tab “Servers”"
     )
     env_file = server.env_file if isinstance(server, StdioServer) else None
     return UnusableServer(

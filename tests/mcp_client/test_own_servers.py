@@ -186,7 +186,12 @@ def test_trust_can_be_withdrawn(user: User) -> None:
     user.write(shop=SHOP)
     user.servers.load()
     user.servers.distrust("shop")
-    assert user.kinds() == {"shop": False}
+    found = user.servers.load().servers["shop"]
+    assert isinstance(found, UnusableServer)
+    assert "`shop` in" in found.error
+    assert "is not trusted, so the server was not started" in found.error
+    user.trust("shop")
+    assert user.kinds() == {"shop": True}
     with pytest.raises(UnknownServerError):
         user.servers.distrust("other")
 
