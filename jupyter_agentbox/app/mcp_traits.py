@@ -27,8 +27,9 @@ class McpTraits(HasTraits):
     ).tag(config=True)
 
     review_changed_servers = Bool(
-        help="Whether an MCP server whose entry was added or changed in the file, and not in the panel, is started only"
-        " after a person has reviewed the entry and trusted it. Default: true on a JupyterHub server, otherwise false."
+        help="Whether an MCP server whose entry was added to or changed in the user's files by anything but the panel"
+        " starts only after a person has reviewed the entry and trusted it. Default: true on a JupyterHub server,"
+        " otherwise false."
     ).tag(config=True)
 
     mcp_start_timeout = Float(60.0, help="How long an MCP server may take to start, in seconds.").tag(config=True)

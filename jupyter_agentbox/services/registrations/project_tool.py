@@ -108,7 +108,7 @@ class ProjectTool:
     Parameters
     ----------
     project : Project
-        Trusts the server.
+        Where the entry is, and where trust in it is stored.
     server : ProposedServer
         The server as shown.
     list_tools : callable
