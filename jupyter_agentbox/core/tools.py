@@ -244,6 +244,8 @@ class ServerStatus:
         Whether its requests carry the token of a person's sign-in.
     is_of_project : bool
         Whether it is a server of the project's ``.mcp.json``, whether or not a person has trusted it.
+    is_trusted : bool
+        Whether it can be started because its entry is trusted, so that a person can stop trusting it.
     sign_in_url : str
         The Hub service's page on which the user has to sign in to it; empty if there is none.
     trust_key : str
@@ -261,6 +263,7 @@ class ServerStatus:
     last_error: str = ""
     is_signed_in: bool = False
     is_of_project: bool = False
+    is_trusted: bool = False
     sign_in_url: str = ""
     trust_key: str = ""
 
@@ -278,6 +281,7 @@ class ServerStatus:
             "last_error": self.last_error,
             "is_signed_in": self.is_signed_in,
             "is_of_project": self.is_of_project,
+            "is_trusted": self.is_trusted,
             "sign_in_url": self.sign_in_url,
             "trust_key": self.trust_key,
         }

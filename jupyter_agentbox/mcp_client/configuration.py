@@ -57,6 +57,8 @@ class StdioServer:
         Those of its variables that come from the ``envFile``.
     is_of_project : bool
         Whether it is a server of the project's ``.mcp.json``, which a person has trusted.
+    is_trusted : bool
+        Whether it can be started because its entry is trusted, so that a person can stop trusting it.
     place : str
         Path and line of its entry; empty if unknown. An entry that only moves is the same configuration.
     """
@@ -70,6 +72,7 @@ class StdioServer:
     protocol_era: str = "auto"
     secrets: tuple[str, ...] = field(default=(), repr=False)
     is_of_project: bool = False
+    is_trusted: bool = False
     env_file: str | None = None
     of_env_file: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
     place: str = field(default="", compare=False)
@@ -102,7 +105,7 @@ class HttpServer:
 
     Parameters
     ----------
-    name, timeout, protocol_era, secrets, is_of_project, place
+    name, timeout, protocol_era, secrets, is_of_project, is_trusted, place
         As in `StdioServer`.
     url : str
         The endpoint's URL.
@@ -123,6 +126,7 @@ class HttpServer:
     protocol_era: str = "auto"
     secrets: tuple[str, ...] = field(default=(), repr=False)
     is_of_project: bool = False
+    is_trusted: bool = False
     place: str = field(default="", compare=False)
 
     transport: ClassVar[str] = "http"

@@ -170,11 +170,16 @@ class OwnServers:
         if is_protected:
             entries = {name: one for name, one in entries.items() if self._has_writable_env_file(servers[name])}
         for name, entry in entries.items():
-            if not isinstance(servers[name], UnusableServer) and trusted.get(name, {}).get(_KEY) != entry.key:
-                before = object_of(trusted.get(name, {}).get("configuration"))
+            server, known = servers[name], trusted.get(name)
+            if isinstance(server, UnusableServer):
+                continue
+            if known is not None and known.get(_KEY) == entry.key:
+                servers[name] = replace(server, is_trusted=True)
+            else:
+                before = object_of((known or {}).get("configuration"))
                 entries[name] = replace(entry, trusted_before=before or None)
-                why = "is not trusted" if trusted.get(name) == {} else "is new or has changed since it was trusted"
-                servers[name] = _withheld(path, servers[name], why)
+                why = "is not trusted" if known == {} else "is new or has changed since it was trusted"
+                servers[name] = _withheld(path, server, why)
         self._read[path] = _Read(entries=entries, names=frozenset(servers))
         return replace(read, servers=servers)
 

@@ -267,7 +267,7 @@ class ProjectServers:
         withheld = partial(self._withheld, self._trusted.read(self.path))
         read = parse_configuration(self.path, text, self._environment, withheld=withheld)
         servers = {
-            name: server if isinstance(server, UnusableServer) else replace(server, is_of_project=True)
+            name: server if isinstance(server, UnusableServer) else replace(server, is_of_project=True, is_trusted=True)
             for name, server in read.servers.items()
         }
         return replace(read, servers=servers)

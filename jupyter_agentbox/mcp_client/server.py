@@ -150,6 +150,7 @@ class ManagedServer:
             last_error=self._last_error,
             is_signed_in=self._is_signed_in,
             is_of_project=self.configuration.is_of_project,
+            is_trusted=not isinstance(self.configuration, UnusableServer) and self.configuration.is_trusted,
             sign_in_url="" if self._refusal is None else self._refusal.url,
             trust_key=self.trust_key,
         )

@@ -78,6 +78,7 @@ def test_a_servers_status_is_sent_whole() -> None:
         "last_error": "",
         "is_signed_in": False,
         "is_of_project": False,
+        "is_trusted": False,
         "sign_in_url": "",
         "trust_key": "",
     }

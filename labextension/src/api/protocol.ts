@@ -384,6 +384,8 @@ export interface IServer {
   is_signed_in: boolean;
   /** Whether it is a trusted server of the project's .mcp.json; not sent by older servers. */
   is_of_project?: boolean;
+  /** Whether it starts because its entry is trusted; not sent by older servers. */
+  is_trusted?: boolean;
   /** The page of the Hub service on which the person signs in; not sent by older servers. */
   sign_in_url?: string;
   /** Why the last sign-in failed; not sent by older servers. */

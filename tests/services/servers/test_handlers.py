@@ -326,6 +326,7 @@ class TestProject:
         assert code == 204
         _, body = await fetch("servers")
         assert [(each["state"], each["is_of_project"]) for each in body["servers"]] == [("needs_trust", True)]
+        assert body["servers"][0]["is_trusted"] is False
 
     async def test_what_changed_while_the_person_read_is_not_trusted(self, fetch: Any, project: Path) -> None:
         _, request = await fetch("servers", "mini", "trust", body={})
@@ -395,6 +396,8 @@ class TestChangedServersOfTheUser:
 
         assert (await ended(fetch, request["id"]))["outcome"]["state"] == "succeeded"
         assert await self.states(fetch) == {"mini": "running"}
+        _, body = await fetch("servers")
+        assert body["servers"][0]["is_trusted"] is True, "so that the panel offers to stop trusting it"
         file.write_text(json.dumps({"mcpServers": {"mini": {**MINI, "env": {"MORE": "1"}}}}))
         assert await self.states(fetch) == {"mini": "needs_trust"}
 

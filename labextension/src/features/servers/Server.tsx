@@ -238,7 +238,7 @@ function buttonsOf(
   };
   const leave = [
     ...(server.is_signed_in ? [signOut] : []),
-    ...(server.is_of_project ? [distrust] : [])
+    ...((server.is_trusted ?? server.is_of_project) ? [distrust] : [])
   ];
   const buttons: Partial<Record<ServerState, IButton[]>> = {
     needs_trust: [review],

@@ -348,6 +348,15 @@ test('a trusted server of the project says that it is one, and can be distrusted
   expect(model.distrust).toHaveBeenCalledWith('db');
 });
 
+test.each([true, false])(
+  'a server of the user’s own can be distrusted if it is trusted: %s',
+  isTrusted => {
+    show({ state: 'running', is_trusted: isTrusted });
+    const found = document.body.textContent?.includes('Stop trusting');
+    expect(found).toBe(isTrusted);
+  }
+);
+
 test('a sign-in that came to nothing is told, and its page goes', async () => {
   const model = show({ state: 'needs_sign_in' });
   await press('Sign in to db');
