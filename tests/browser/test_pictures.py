@@ -144,11 +144,12 @@ def test_panel(person: Person, lab: Lab, save_picture: Callable[..., None], them
     person.open_panel()
     panel = person.page.locator(".jp-AgentBox-panel")
     assert_legible(panel)
-    for name in ("shop.delete_order", "shop.set_price"):
-        expect(person.item(name).get_by_role("button", name="Allow once")).to_be_enabled()
-        buttons = person.item(name).get_by_role("button", name=re.compile("^(Allow once|Edit|Reject)$"))
-        tops = buttons.evaluate_all("nodes => nodes.map(node => node.getBoundingClientRect().top)")
-        assert (len(tops), len(set(tops))) == (3, 1)
+    oldest = person.item("shop.set_price")
+    expect(oldest.get_by_role("button", name="Allow once")).to_be_enabled()
+    buttons = oldest.get_by_role("button", name=re.compile("^(Allow once|Edit|Reject)$"))
+    tops = buttons.evaluate_all("nodes => nodes.map(node => node.getBoundingClientRect().top)")
+    assert (len(tops), len(set(tops))) == (3, 1)
+    expect(person.item("shop.delete_order")).to_contain_text("shop.delete_order(order_id=1042)")
     save_picture(f"panel-{theme}", person.page.locator("#main"), margin=0)
 
 
@@ -199,7 +200,7 @@ def test_history(person: Person, lab: Lab, save_picture: Callable[..., None]) ->
     assert_legible(person.history)
     tabs = person.page.locator(".jp-AgentBox-panel").get_by_role("tablist")
     items.nth(2).scroll_into_view_if_needed()
-    expect(items.nth(2)).to_be_in_viewport(ratio=1)
+    expect(items.nth(2)).to_be_in_viewport(ratio=0.99)
     save_picture("history-light", tabs, *(items.nth(n) for n in range(3)), margin=2)
 
 
