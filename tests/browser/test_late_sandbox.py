@@ -19,7 +19,7 @@ from .test_sandboxed_outputs import HACKED, blocked
 
 #: The file of the lab extension that guards outputs.
 GUARD = re.compile("outputs-guard")
-LAST_CELL_HAS_RUN = "() => window.jupyterapp.shell.currentWidget.content.widgets[1].model.executionCount !== null"
+HAS_RUN = "n => window.jupyterapp.shell.currentWidget.content.widgets[n].model.executionCount !== null"
 KEEP_VIOLATIONS = """
 window.stopped = [];
 document.addEventListener('securitypolicyviolation', ({blockedURI}) => { window.stopped.push(blockedURI); });
@@ -84,10 +84,32 @@ def test_no_output_is_shown_before_its_guard_is_loaded(
     person.page.evaluate(CHANGE_KERNEL, "boxed")
     person.await_kernel()
     person.run(0, 1)
-    person.page.wait_for_function(LAST_CELL_HAS_RUN)
+    person.page.wait_for_function(HAS_RUN, arg=1)
     expect(person.page.get_by_text("shown", exact=True)).to_have_count(0)
 
     held[0].continue_()
     expect(blocked(person.cell(0))).to_be_visible()
     expect(person.page.get_by_text("shown", exact=True)).to_be_visible()
     assert person.page.evaluate(HACKED) == []
+
+
+def test_jupyterlab_appears_without_the_guard_and_shows_outputs_when_that_is_loaded(
+    person: Person, notebook: Callable[..., str], lab: Lab, level: Isolation
+) -> None:
+    lab.install_kernel("boxed", level)
+    person.page.route(GUARD, lambda route: route.abort())
+    path = notebook("print('shown')")
+    person.page.goto(f"{lab.url}lab/tree/{path}?token={lab.token}")
+    dialog = person.page.get_by_role("dialog")
+    expect(dialog).to_contain_text("no outputs are shown")
+    expect(person.notebook).to_be_visible(timeout=30_000)
+    dialog.get_by_role("button", name="Close").click()
+    person.cell(0).click()
+    person.await_kernel()
+    person.run(0)
+    person.page.wait_for_function(HAS_RUN, arg=0)
+    expect(person.page.get_by_text("shown", exact=True)).to_have_count(0)
+
+    person.page.unroute(GUARD)
+    # It is tried again after a while.
+    expect(person.page.get_by_text("shown", exact=True)).to_be_visible(timeout=60_000)
