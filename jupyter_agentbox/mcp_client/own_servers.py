@@ -184,9 +184,8 @@ class OwnServers:
         return replace(read, servers=servers)
 
     def _has_writable_env_file(self, server: ServerConfiguration) -> bool:
-        return (
-            isinstance(server, StdioServer) and bool(server.env_file) and not self._is_protected(Path(server.env_file))
-        )
+        env_file = server.env_file if isinstance(server, StdioServer) else None
+        return env_file is not None and not self._is_protected(Path(env_file))
 
     def _trusted_in(self, path: Path, entries: Mapping[str, ProposedEntry]) -> Mapping[str, JsonObject]:
         """Return what is trusted in a file. All that it has when it is read for the first time is."""
