@@ -150,6 +150,7 @@ def test_panel(person: Person, lab: Lab, save_picture: Callable[..., None], them
     tops = buttons.evaluate_all("nodes => nodes.map(node => node.getBoundingClientRect().top)")
     assert (len(tops), len(set(tops))) == (3, 1)
     expect(person.item("shop.delete_order")).to_contain_text("shop.delete_order(order_id=1042)")
+    expect(person.toasts).to_have_count(0)
     save_picture(f"panel-{theme}", person.page.locator("#main"), margin=0)
 
 

@@ -4,7 +4,7 @@ import { OutputRenderer } from '../../src/ui/OutputRenderer';
 import { settle } from '../sessions';
 
 class Renderer extends OutputRenderer {
-  show(): Promise<void> {
+  override show(): Promise<void> {
     return this.renderContent();
   }
 
