@@ -362,7 +362,7 @@ def build(
         registrations=RegistrationManager(
             calls=calls,
             registry=_registry(settings, tools, own, policy=site),
-            project=project if own is None else ReviewableServers(own, project),
+            reviewable=project if own is None else ReviewableServers(own, project),
             list_tools=tools.list_tools,
             changing=changes.recorded_elsewhere,
         ),

@@ -23,7 +23,6 @@ from .project_servers import ProjectServers, ProposedEntry, TrustedServers, entr
 from .registration import masked, object_of
 from .secret_names import may_hide_variable
 
-_KEY: Final = "key"
 #: The key under which an entry's variables of its ``envFile`` are shown.
 OF_ENV_FILE: Final = "envFile variables"
 _UNSAVED: Final = "jupyter_agentbox: which MCP servers are trusted could not be saved: %s"
@@ -108,12 +107,7 @@ class OwnServers:
         ServerConfigurationError
             If it has changed since, or trust cannot be stored.
         """
-        entry = self.find(name)
-        if entry.key != key:
-            raise ServerConfigurationError(
-                f"`{entry.path}` says something else about `{name}` than what was shown: look at it again"
-            )
-        self._keep(Path(entry.path), name, _kept(entry))
+        self._trusted.trust(self.find(name), key)
 
     def distrust(self, name: str) -> None:
         """Withdraw trust in an entry.
@@ -129,7 +123,7 @@ class OwnServers:
             entry = self.find(name)
         except ServerConfigurationError as error:
             raise UnknownServerError(str(error)) from None
-        self._keep(Path(entry.path), name, {})  # so that it is known not to be new
+        self._trusted.keep(Path(entry.path), name, {})  # so that it is known not to be new
 
     def trust_new(self, path: Path, name: str, configuration: Mapping[str, JsonValue]) -> None:
         """Trust an entry that a person is about to add.
@@ -142,14 +136,7 @@ class OwnServers:
         self.load()  # what the file has at first is trusted, too
         entry = dict(configuration)
         read = parse_configuration(path, canonical_json({"mcpServers": {name: entry}}), self._environment)
-        proposed = _proposed(path, name, entry, read.servers[name])
-        self._keep(path, name, _kept(proposed))
-
-    def _keep(self, path: Path, name: str, entry: JsonObject) -> None:
-        try:
-            self._trusted.keep(path, name, entry)
-        except OSError as error:
-            raise ServerConfigurationError(f"what you answered about `{name}` could not be saved: {error}") from None
+        self._trusted.keep(path, name, _proposed(path, name, entry, read.servers[name]).to_keep())
 
     def _parse(self, path: Path, text: str, environment: Mapping[str, str]) -> Configuration:
         written: dict[str, JsonObject] = {}
@@ -173,7 +160,7 @@ class OwnServers:
             server, known = servers[name], trusted.get(name)
             if isinstance(server, UnusableServer):
                 continue
-            if known is not None and known.get(_KEY) == entry.key:
+            if known is not None and entry.is_trusted_as(known):
                 servers[name] = replace(server, is_trusted=True)
             else:
                 before = object_of((known or {}).get("configuration"))
@@ -190,7 +177,7 @@ class OwnServers:
     def _trusted_in(self, path: Path, entries: Mapping[str, ProposedEntry]) -> Mapping[str, JsonObject]:
         """Return what is trusted in a file. All that it has when it is read for the first time is."""
         if not self._is_loaded and self._trusted.is_new(path):
-            self._adopt(path, {name: _kept(one) for name, one in entries.items()})
+            self._adopt(path, {name: one.to_keep() for name, one in entries.items()})
         return self._trusted.read(path)
 
     def _forget_removed(self, path: Path, names: frozenset[str], trusted: Collection[str]) -> None:
@@ -292,11 +279,6 @@ def _proposed(path: Path, name: str, entry: JsonObject, server: ServerConfigurat
         key = hashlib.sha256(canonical_json([key, variables]).encode("utf-8", "surrogatepass")).hexdigest()
         shown[OF_ENV_FILE] = masked({"env": of_file})["env"]
     return ProposedEntry(name=name, path=str(path), key=key, configuration=shown, is_of_project=False)
-
-
-def _kept(entry: ProposedEntry) -> JsonObject:
-    """Return what is stored of a trusted entry."""
-    return {_KEY: entry.key, "configuration": entry.configuration}
 
 
 def _withheld(path: Path, server: ServerConfiguration, why: str) -> UnusableServer:

@@ -68,6 +68,14 @@ class ProposedEntry:
     trusted_before: JsonObject | None = None
     is_of_project: bool = True
 
+    def is_trusted_as(self, kept: Mapping[str, JsonValue]) -> bool:
+        """Whether this is the entry of which that is kept."""
+        return kept.get("key") == self.key
+
+    def to_keep(self) -> JsonObject:
+        """Return what is kept of the entry once it is trusted."""
+        return {"key": self.key, "configuration": self.configuration}
+
 
 def entry_key(path: Path, name: str, entry: Mapping[str, JsonValue]) -> str:
     """Return the key of an entry, to which trust in it is bound.
@@ -127,20 +135,39 @@ class TrustedServers:
         with self._lock:
             self._write({**self._known(), str(file): dict(entries)})
 
-    def keep(self, file: Path, name: str, entry: JsonObject | None) -> None:
-        """Trust a server, or with ``None`` withdraw trust.
+    def trust(self, entry: ProposedEntry, key: str) -> None:
+        """Trust an entry that a person has seen, by its key.
 
         Raises
         ------
-        OSError
-            If the file cannot be written.
+        ServerConfigurationError
+            If it has changed since, or trust cannot be stored.
+        """
+        if entry.key != key:
+            raise ServerConfigurationError(
+                f"`{entry.path}` says something else about `{entry.name}` than what was shown: look at it again"
+            )
+        self.keep(Path(entry.path), entry.name, entry.to_keep())
+
+    def keep(self, file: Path, name: str, entry: JsonObject | None) -> None:
+        """Keep what is trusted under a name, or with ``None`` nothing.
+
+        Raises
+        ------
+        ServerConfigurationError
+            If that cannot be stored.
         """
         with self._lock:
             known = self._known()
             servers = {key: value for key, value in object_of(known.get(str(file))).items() if key != name}
             if entry is not None:
                 servers[name] = entry
-            self._write({**known, str(file): servers})
+            try:
+                self._write({**known, str(file): servers})
+            except OSError as error:
+                raise ServerConfigurationError(
+                    f"what you answered about `{name}` could not be saved: {error}"
+                ) from None
 
     def forget(self, file: Path, names: Collection[str]) -> None:
         """Withdraw trust in servers that a file no longer has.
@@ -227,12 +254,7 @@ class ProjectServers:
         ServerConfigurationError
             If the file has changed since, or trust cannot be stored.
         """
-        server = self.find(name)
-        if server.key != key:
-            raise ServerConfigurationError(
-                f"`{self.path}` says something else about `{name}` than what was shown: look at it again"
-            )
-        self._keep(name, {"key": key, "configuration": server.configuration})
+        self._trusted.trust(self.find(name), key)
 
     def distrust(self, name: str) -> None:
         """Withdraw trust in a server.
@@ -246,13 +268,7 @@ class ProjectServers:
         """
         if name not in self.load().servers and name not in self._trusted.read(self.path):
             raise UnknownServerError(f"`{self.path}` names no MCP server `{name}`, and none of that name is trusted")
-        self._keep(name, None)
-
-    def _keep(self, name: str, entry: JsonObject | None) -> None:
-        try:
-            self._trusted.keep(self.path, name, entry)
-        except OSError as error:
-            raise ServerConfigurationError(f"what you answered about `{name}` could not be saved: {error}") from None
+        self._trusted.keep(self.path, name, None)
 
     def _read(self) -> Configuration:
         self._known = {}
@@ -293,14 +309,10 @@ class ProjectServers:
             return UnusableServer(name=name, transport=transport, error=f"malformed: {error}")
         check_entry(name, entry)
         before = trusted.get(name, {})
-        is_trusted = before.get("key") == key
-        self._known[name] = ProposedEntry(
-            name=name,
-            path=str(self.path),
-            key=key,
-            configuration=masked(entry),
-            trusted_before=None if is_trusted else object_of(before.get("configuration")) or None,
-        )
+        proposed = ProposedEntry(name=name, path=str(self.path), key=key, configuration=masked(entry))
+        is_trusted = proposed.is_trusted_as(before)
+        shown_before = None if is_trusted else object_of(before.get("configuration")) or None
+        self._known[name] = replace(proposed, trusted_before=shown_before)
         if is_trusted:
             return None
         changed = "has changed since it was trusted" if before else "is not trusted yet"

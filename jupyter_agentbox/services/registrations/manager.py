@@ -15,8 +15,8 @@ from jupyter_agentbox.exceptions import ServerConfigurationError, UnknownApprova
 from jupyter_agentbox.services.calls.manager import CallManager, FinishedCall, Notify
 from jupyter_agentbox.services.calls.started_calls import StartedCalls
 
-from .project_tool import Project, ProjectTool, arguments_of
 from .tool import RegistrationTool, Registry
+from .trust_tool import ReviewableEntries, TrustTool, arguments_of
 
 
 class RegistrationManager:
@@ -28,10 +28,10 @@ class RegistrationManager:
         Asks and records, as for any call. Only a rule that names the tool in full can allow it.
     registry : Registry or None
         Adds the servers; ``None`` if none may be added.
-    project : Project or None
-        The servers that need trust, of the project or of the user's own files; ``None`` if none do.
+    reviewable : ReviewableEntries or None
+        The entries that need trust, of the project or of the user's own files; ``None`` if none do.
     list_tools : callable, optional
-        Starts a server by name and lists its tools; required with a project.
+        Starts a server by name and lists its tools; required with reviewable entries.
     changing : callable
         Returns a context in which a server is added or trusted.
     """
@@ -41,14 +41,14 @@ class RegistrationManager:
         *,
         calls: CallManager,
         registry: Registry | None,
-        project: Project | None = None,
+        reviewable: ReviewableEntries | None = None,
         list_tools: Callable[[str], Awaitable[Sequence[ToolDescription]]] | None = None,
         changing: Callable[[], AbstractContextManager[None]] = nullcontext,
     ) -> None:
         self._changing = changing
         self._calls = calls
         self._registry = registry
-        self._project = project
+        self._reviewable = reviewable
         self._list_tools = list_tools
         self._reviews: dict[str, ApprovalRequest] = {}
         self._started = StartedCalls("registration")
@@ -110,21 +110,21 @@ class RegistrationManager:
         Raises
         ------
         ServerConfigurationError
-            If no server of that name needs trust.
+            If no file that needs review has an entry of that name.
         ToolCallRejectedError
             If a rule denies it.
         TooManyRequestsError, StorageError
         """
-        if self._project is None or self._list_tools is None:
-            raise ServerConfigurationError("servers of projects are not read here")
-        server = self._project.find(name)
+        if self._reviewable is None or self._list_tools is None:
+            raise ServerConfigurationError("no servers need trust here")
+        server = self._reviewable.find(name)
         asked = self._reviews.get(server.key)
         if asked is not None and asked.id in self._started:
             return asked
         call = ToolCall(
             server=OWN_SERVER, tool=REGISTER_TOOL, arguments=arguments_of(server), origin=Origin(askers=askers)
         )
-        tool = ProjectTool(self._project, server, self._list_tools, changing=self._changing)
+        tool = TrustTool(self._reviewable, server, self._list_tools, changing=self._changing)
         request = await self._started.begin(partial(self._calls.run, call, own=tool))
         self._reviews = {key: each for key, each in self._reviews.items() if each.id in self._started}
         self._reviews[server.key] = request
@@ -137,9 +137,9 @@ class RegistrationManager:
         ------
         UnknownServerError, ServerConfigurationError
         """
-        if self._project is None:
-            raise ServerConfigurationError("servers of projects are not read here")
-        self._project.distrust(name)
+        if self._reviewable is None:
+            raise ServerConfigurationError("no servers need trust here")
+        self._reviewable.distrust(name)
 
     async def withdraw(self, request_id: str) -> None:
         """Withdraw a registration, or cancel the start of its server.

@@ -68,7 +68,7 @@ class ProposedServer(Protocol):
         """Whether the file is a project's, not the user's own."""
 
 
-class Project(Protocol):
+class ReviewableEntries(Protocol):
     """The MCP servers that need trust: those of a project, and perhaps the user's own."""
 
     def find(self, name: str) -> ProposedServer:
@@ -102,12 +102,12 @@ def arguments_of(server: ProposedServer) -> JsonObject:
     return {"name": server.name, "configuration": server.configuration, "file": server.path, **before}
 
 
-class ProjectTool:
+class TrustTool:
     """The `ToolCaller` for one request to trust a server.
 
     Parameters
     ----------
-    project : Project
+    entries : ReviewableEntries
         Where the entry is, and where trust in it is stored.
     server : ProposedServer
         The server as shown.
@@ -119,14 +119,14 @@ class ProjectTool:
 
     def __init__(
         self,
-        project: Project,
+        entries: ReviewableEntries,
         server: ProposedServer,
         list_tools: Callable[[str], Awaitable[Sequence[ToolDescription]]],
         *,
         changing: Callable[[], AbstractContextManager[None]] = nullcontext,
     ) -> None:
         self._changing = changing
-        self._project = project
+        self._entries = entries
         self._server = server
         self._list_tools = list_tools
 
@@ -147,6 +147,6 @@ class ProjectTool:
         if dict(call.arguments) != arguments_of(self._server):
             raise ServerConfigurationError(f"edit `{self._server.path}` instead, and look at the server again")
         with self._changing():
-            self._project.trust(self._server.name, self._server.key)
+            self._entries.trust(self._server.name, self._server.key)
         tools = await self._list_tools(self._server.name)
         return ToolResult(structured={"name": self._server.name, "tools": [tool.name for tool in tools]})
