@@ -168,7 +168,7 @@ export interface IEvaluation {
   layer?: string | null;
   /** The group at the Hub whose members approve the call, if there is one. */
   asks_group?: string;
-  /** Which grants can allow a call that a rule asks about; not sent if none can. */
+  /** Which grants can allow the call if a site's rule asks about it and lets some; otherwise not sent. */
   grants?: 'kernel' | 'any';
   /** The grant that led to the effect. */
   grant?: IGrantUse | null;
@@ -382,7 +382,7 @@ export interface IServer {
   last_error: string;
   /** Whether its requests carry the token from a person's sign-in. */
   is_signed_in: boolean;
-  /** Whether it is a trusted server of the project's .mcp.json; not sent by older servers. */
+  /** Whether it is a server of the project's .mcp.json; not sent by older servers. */
   is_of_project?: boolean;
   /** Whether it starts because its entry is trusted; not sent by older servers. */
   is_trusted?: boolean;

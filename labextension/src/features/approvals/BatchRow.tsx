@@ -8,6 +8,7 @@ import { SIGNS } from '../../ui/card/Outcome';
 import { RequestCard } from '../../ui/card/RequestCard';
 import { useNameOf, useTrans } from '../../ui/context';
 import { stayInView } from '../../ui/guarded/stayInView';
+import { useOnOpened } from '../../ui/hooks/useOnOpened';
 import { signature } from '../../ui/text/signature';
 import { summarize } from '../../ui/text/summary';
 import { cellOf, isUnusual, lineOf } from './batches';
@@ -45,7 +46,13 @@ function Row(props: IBatchRowProps): JSX.Element {
   const { approval, isSelected, isSelectable, isOpen } = props;
   const { id, call } = approval;
   const isPending = approval.status === 'pending';
-  const card = useOpenedInView(isOpen);
+  const card = React.useRef<HTMLDivElement>(null);
+  useOnOpened(isOpen, () => {
+    const staying = card.current ? stayInView(card.current) : null;
+    return () => {
+      staying?.dispose();
+    };
+  });
   const outcome = isPending ? null : summarize(approval, nameOf, trans);
   const line = signature(call.tool, call.arguments, trans).text;
   const onClick = (event: React.MouseEvent<HTMLElement>): void => {
@@ -149,21 +156,6 @@ function Row(props: IBatchRowProps): JSX.Element {
       ) : null}
     </>
   );
-}
-
-/** A reference to the row's card, which is scrolled to when a person opens it. */
-function useOpenedInView(isOpen: boolean): React.RefObject<HTMLDivElement> {
-  const card = React.useRef<HTMLDivElement>(null);
-  const wasOpen = React.useRef(isOpen);
-  React.useEffect(() => {
-    const isNew = isOpen && !wasOpen.current;
-    wasOpen.current = isOpen;
-    const staying = isNew && card.current ? stayInView(card.current) : null;
-    return () => {
-      staying?.dispose();
-    };
-  }, [isOpen]);
-  return card;
 }
 
 function Cells(props: IBatchRowProps): JSX.Element {

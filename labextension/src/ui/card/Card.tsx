@@ -30,6 +30,7 @@ import { askedBy, Facts, Mark, RiskLine, RuleSays, Says } from './ToolFacts';
 import { UnseenNote, UnseenReport, useUnseen } from '../components/Unseen';
 import { TypedText } from './TypedText';
 import { useSending } from './useSending';
+import { useOnOpened } from '../hooks/useOnOpened';
 import { useTogetherLetter } from './together';
 import { VoidedNote } from './VoidedNote';
 import type { ISending } from './useSending';
@@ -91,7 +92,12 @@ export function Card(props: ICardProps): JSX.Element {
     }
   }, [forms, isPending, approval.id]);
   const isHolding = useFocusMoved(root, isPending, sending, props.onLeave);
-  useOpenedInView(root, isCompact);
+  useOnOpened(!isCompact, () => {
+    if (root.current?.contains(document.activeElement)) {
+      root.current.scrollIntoView({ block: 'nearest' });
+    }
+    return undefined;
+  });
   const name = label(qualifiedName(approval.call));
   const { mood } = summarize(approval, nameOf, trans);
 
@@ -110,11 +116,11 @@ export function Card(props: ICardProps): JSX.Element {
       }
       aria-label={trans.__('Approval request: %1', name)}
     >
-      {isCompact ? <CompactCall approval={approval} now={props.now} /> : null}
-      {isPending && !isCompact ? (
+      {isCompact ? (
+        <CompactCall approval={approval} now={props.now} />
+      ) : isPending ? (
         <Pending {...props} sending={sending} />
-      ) : null}
-      {isPending ? null : (
+      ) : (
         <>
           <Final {...props} />
           <MissingValue root={root} missing={props.missingValue} />
@@ -391,21 +397,6 @@ function MissingValue(props: IMissingValueProps): JSX.Element | null {
       )}
     </p>
   );
-}
-
-/** Scroll to the whole card when somebody has gone to the compact one. */
-function useOpenedInView(
-  root: React.RefObject<HTMLElement>,
-  isCompact: boolean
-): void {
-  const wasCompact = React.useRef(isCompact);
-  React.useEffect(() => {
-    const isOpened = wasCompact.current && !isCompact;
-    wasCompact.current = isCompact;
-    if (isOpened && root.current?.contains(document.activeElement)) {
-      root.current.scrollIntoView({ block: 'nearest' });
-    }
-  }, [root, isCompact]);
 }
 
 /**
