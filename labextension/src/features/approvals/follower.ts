@@ -11,6 +11,7 @@ import type { IDisposable } from '@lumino/disposable';
 import {
   DEEDS,
   acceptEarlyLetter,
+  followAnswer,
   followDeed,
   letterOf,
   takesText
@@ -51,7 +52,7 @@ export class Follower {
       return;
     }
     this._cell = cell;
-    this._followDeed();
+    this._following = followAnswer();
     this._observer = new ResizeObserver(() => {
       const next = reveal(cell);
       const isSoon = this._sinceAnswer < SOON;

@@ -45,9 +45,14 @@ class LastDeed {
     return this._isLate || performance.now() - this._at >= FOLLOW_TIME;
   }
 
-  /** Let the focus follow the person's latest action, and no earlier one, until the result is disposed. */
-  follow(): IDisposable {
-    const followed = this.isMove ? [this._at] : [];
+  /**
+   * Let the focus follow the person's latest action, and no earlier one, until the result is disposed. If what follows is
+   * the result of that action, it may come late.
+   */
+  follow(isResult = false): IDisposable {
+    const time = performance.now() - this._at;
+    const isSlow = isResult && !this._isWriting && time < LONGEST_WAY;
+    const followed = this.isMove || isSlow ? [this._at] : [];
     this._followed.push(...followed);
     return new DisposableDelegate(() => {
       for (const at of followed) {
@@ -108,6 +113,11 @@ export async function withFocusToFollow<T>(move: () => Promise<T>): Promise<T> {
 /** Let the focus follow the person's latest action, until the result is disposed. */
 export function followDeed(): IDisposable {
   return lastDeed.follow();
+}
+
+/** The same for what comes after a person's own answer: the server may take long to accept it. */
+export function followAnswer(): IDisposable {
+  return lastDeed.follow(true);
 }
 
 /** Note that the last key was not typing, but a letter for a card that has not come yet. */

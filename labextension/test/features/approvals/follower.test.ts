@@ -1,5 +1,8 @@
 import { Follower } from '../../../src/features/approvals/follower';
+import { GUARD_TIME } from '../../../src/ui/guarded/guardTime';
+import { KeyGuard, acceptEarlyLetter } from '../../../src/ui/guarded/keyGuard';
 import { byPerson } from '../../person';
+import { addSizes, removeSizes, tellSizes } from '../../sizes';
 
 /** Milliseconds in which a letter too many is kept from a notebook. */
 const LATE = 1000;
@@ -115,4 +118,32 @@ test('the key of a script makes no answer by the pointer one by letter', () => {
   heard = [];
   type('a');
   expect(heard).toEqual(['a']);
+});
+
+test.each([
+  ['answer', true],
+  ['letter that was typed elsewhere', false]
+])('letters count on the next card after a slow %s: %s', (_, isForCard) => {
+  addSizes();
+  answer('a', 'command');
+  if (isForCard) {
+    acceptEarlyLetter(); // as the card does
+  }
+  jest.advanceTimersByTime(3000);
+  follower.follow(find('.jp-AgentBox-card'));
+  find('.jp-Cell').insertAdjacentHTML(
+    'beforeend',
+    `<div class="jp-AgentBox-output">
+         <div class="jp-AgentBox-card" data-status="pending" id="next" tabindex="-1"></div>
+       </div>`
+  );
+  const next = find('#next');
+  const guard = new KeyGuard();
+  const watch = guard.watch(next, () => undefined);
+  tellSizes();
+  expect(document.activeElement).toBe(next);
+  jest.advanceTimersByTime(GUARD_TIME);
+  expect(guard.isReady).toBe(isForCard);
+  watch.dispose();
+  removeSizes();
 });
