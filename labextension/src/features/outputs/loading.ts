@@ -83,7 +83,7 @@ async function install(context: IGuardedPage): Promise<void> {
       void showErrorMessage(
         trans.__('Outputs are held back'),
         trans.__(
-          'The part of AgentBox that guards the page against outputs of sandboxed kernels could not be loaded. Until it is, no outputs are shown. It is tried again; if this goes on, reload the page.'
+          'The part of AgentBox that guards the page against outputs of sandboxed kernels could not be loaded. Until it is, no outputs are shown. AgentBox keeps trying to load it. If that does not help, reload the page.'
         )
       );
     }
