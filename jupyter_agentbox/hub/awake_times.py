@@ -28,10 +28,17 @@ class AwakeTimes:
         self._seconds: dict[str, float] = {}
 
     def look(self, ids: Iterable[str]) -> Mapping[str, float]:
-        """Return for how many seconds each of these ids has been there. Others are forgotten."""
+        """Return for how many seconds each of these ids has been there. Others are forgotten.
+
+        What passed before a late look counts from the next look on: if the process was stopped, those who were cut off
+        have until then to come back.
+        """
         now = self._clock()
         passed = 0.0 if self._looked_at is None else now - self._looked_at
         self._looked_at = now
+        before = {id: self._seconds.get(id) for id in ids}
         counted = min(passed, self._longest)
-        self._seconds = {id: self._seconds[id] + counted if id in self._seconds else 0.0 for id in ids}
+        self._seconds = {id: 0.0 if seconds is None else seconds + counted for id, seconds in before.items()}
+        if passed > self._longest:
+            return {id: seconds or 0.0 for id, seconds in before.items()}
         return self._seconds
