@@ -59,7 +59,15 @@ export class Notebook {
   connect(id: string): void {
     const known = this._kernel?.id === id ? this._kernel : null;
     this._kernel =
-      known ?? ({ id, name: 'k', isDisposed: false } as Connection);
+      known ??
+      ({
+        id,
+        name: 'k',
+        isDisposed: false,
+        handleComms: true,
+        registerCommTarget: () => undefined,
+        removeCommTarget: () => undefined
+      } as unknown as Connection);
     this.kernelChanged.emit({ newValue: this._kernel });
   }
 

@@ -7,6 +7,7 @@ import { Signal } from '@lumino/signaling';
 import type { ISignal } from '@lumino/signaling';
 
 import type { KernelLevels } from './levels';
+import { silence, unsilence } from './silence';
 
 /**
  * `open`: JupyterLab's own rules hold. `closed`: nothing runs that a person did not allow. `unknown`: nothing runs
@@ -249,10 +250,14 @@ export class Gate implements IGate {
 
   /** Widgets cannot be shown safely: allow a kernel to have any only while the gate is open. */
   refuseWidgets(): void {
+    if (this._refusesWidgets) {
+      return;
+    }
+    this._refusesWidgets = true;
     const refuse = (): void => {
       const kernel = this._session?.kernel;
       if (kernel) {
-        kernel.handleComms = this.verdict === 'open';
+        (this.verdict === 'open' ? unsilence : silence)(kernel, this);
       }
     };
     this._changed.connect(refuse);
@@ -265,4 +270,5 @@ export class Gate implements IGate {
 
   private readonly _changed = new Signal<Gate, void>(this);
   private _session: SessionGate | null = null;
+  private _refusesWidgets = false;
 }

@@ -13,6 +13,7 @@ import { watchWidgets } from '../../integrations/sessions';
 import type { ISessionTrackers } from '../../integrations/sessions';
 import type { SessionGate, SessionGates } from './gate';
 import type { KernelLevels } from './levels';
+import { silence, unsilence } from './silence';
 import { keepNotebookUntrusted } from './trust';
 
 /** Guards a registry, of this session if any, and returns what guards a renderer that was made by it before. */
@@ -76,9 +77,10 @@ export class OutputsHold {
       guards.get(registry)?.(renderer, mimeType);
     }
     this._renderers.clear();
-    for (const kernel of [...this._kernels.keys()]) {
-      this._unsilence(kernel);
+    for (const kernel of this._kernels) {
+      unsilence(kernel, this);
     }
+    this._kernels.clear();
     this._released.resolve();
   }
 
@@ -99,9 +101,11 @@ export class OutputsHold {
       return;
     }
     if (this._page.levels.known(kernel.id) === 'plain') {
-      this._unsilence(kernel);
+      this._kernels.delete(kernel);
+      unsilence(kernel, this);
     } else {
-      this._silence(kernel);
+      this._kernels.add(kernel);
+      silence(kernel, this);
     }
   }
 
@@ -198,41 +202,6 @@ export class OutputsHold {
     return renderer;
   }
 
-  /** Let a kernel have no comms. Targets can still be registered: their registration is for later, and done once. */
-  private _silence(kernel: Kernel.IKernelConnection): void {
-    if (this._kernels.has(kernel)) {
-      return;
-    }
-    const handled = kernel.handleComms;
-    this._kernels.set(kernel, handled);
-    kernel.handleComms = false;
-    const always =
-      <A extends unknown[]>(method: (...args: A) => void) =>
-      (...args: A): void => {
-        if (!this._kernels.has(kernel)) {
-          method(...args);
-          return;
-        }
-        // A kernel's connection changes its targets only while it handles comms. No message comes in between.
-        kernel.handleComms = handled;
-        try {
-          method(...args);
-        } finally {
-          kernel.handleComms = false;
-        }
-      };
-    kernel.registerCommTarget = always(kernel.registerCommTarget.bind(kernel));
-    kernel.removeCommTarget = always(kernel.removeCommTarget.bind(kernel));
-  }
-
-  private _unsilence(kernel: Kernel.IKernelConnection): void {
-    const handled = this._kernels.get(kernel);
-    if (handled !== undefined) {
-      this._kernels.delete(kernel);
-      kernel.handleComms = handled;
-    }
-  }
-
   private readonly _watches: readonly IDisposable[];
   /** The registries, each with the one of which it is a clone. */
   private readonly _registries = new Map<
@@ -241,7 +210,7 @@ export class OutputsHold {
   >();
   private readonly _contexts = new Map<IRenderMimeRegistry, ISessionContext>();
   private readonly _renderers = new Set<IHeldRenderer>();
-  private readonly _kernels = new Map<Kernel.IKernelConnection, boolean>();
+  private readonly _kernels = new Set<Kernel.IKernelConnection>();
   private readonly _released = new PromiseDelegate<void>();
   private _isReleased = false;
 }

@@ -15,7 +15,12 @@ import {
 } from '@jupyterlab/services/lib/kernel/serialize';
 import { Signal } from '@lumino/signaling';
 
-import { SessionGates } from '../../../src/features/outputs/gate';
+import {
+  Gate,
+  PageGate,
+  SessionGate,
+  SessionGates
+} from '../../../src/features/outputs/gate';
 import { OutputsHold } from '../../../src/features/outputs/hold';
 import { KernelLevels } from '../../../src/features/outputs/levels';
 import { Server, settle } from '../../sessions';
@@ -123,12 +128,7 @@ function hold(
 class Panel {
   constructor() {
     this.panel = {
-      sessionContext: {
-        ready: new Promise<void>(() => undefined),
-        kernelChanged: new Signal({}),
-        disposed: new Signal({}),
-        session: { kernel: this.kernel }
-      },
+      sessionContext: this.sessionContext,
       content: {
         rendermime: this.rendermime,
         modelChanged: new Signal({}),
@@ -140,6 +140,12 @@ class Panel {
   }
 
   readonly kernel = new Connection();
+  readonly sessionContext = {
+    ready: new Promise<void>(() => undefined),
+    kernelChanged: new Signal({}),
+    disposed: new Signal({}),
+    session: { kernel: this.kernel }
+  };
   readonly server = new Server();
   readonly levels = new KernelLevels(this.server, NO_SPECS);
   readonly rendermime = registry();
@@ -266,6 +272,32 @@ test.each([
       panel.server.say('k1', level);
       await settle();
     }
+    await kernel.open('c1');
+    held.release(block);
+    await kernel.open('c2');
+
+    expect(opened).toEqual(expected);
+  }
+);
+
+test.each([
+  ['bubblewrap', []],
+  ['none', ['c1', 'c2']]
+])(
+  'while widgets cannot be shown, the end of the hold gives no comms to a kernel that is not plain: %s',
+  async (level, expected) => {
+    const panel = new Panel();
+    const { kernel } = panel;
+    const opened: string[] = [];
+    const held = hold(registry(), panel);
+    const gate = new Gate(new PageGate());
+    gate.bind(new SessionGate(panel.sessionContext as never, panel.levels));
+    gate.refuseWidgets();
+    kernel.registerCommTarget('target', ({ commId }) => {
+      opened.push(commId);
+    });
+    panel.server.say('k1', level);
+    await settle();
     await kernel.open('c1');
     held.release(block);
     await kernel.open('c2');
