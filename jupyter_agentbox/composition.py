@@ -287,6 +287,7 @@ def build(
         clock=clock,
         ids=RandomIds(),
         trust_key=tools.trust_key,
+        server_entry=tools.entry_text,
         list_tools=tools.list_tools,
         announce=announcer.grants_changed,
         decide_with=settings.decide_with,

@@ -149,7 +149,14 @@ reviewers = st.builds(
 grant_uses = st.builds(
     GrantUse, id=texts, scope=st.sampled_from(Scope), granter=reviewers, granted_at=times, reason=texts
 )
-void_grants = st.builds(VoidGrant, grant=grant_uses, void=st.sampled_from(Void), before=st.none() | tools)
+void_grants = st.builds(
+    VoidGrant,
+    grant=grant_uses,
+    void=st.sampled_from(Void),
+    before=st.none() | tools,
+    server_before=texts,
+    server_now=texts,
+)
 decisions = st.builds(
     Decision,
     answer=st.sampled_from(Answer),

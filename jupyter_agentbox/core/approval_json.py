@@ -54,6 +54,8 @@ def request_to_json(
             "description": request.tool.description,
             "annotations": request.tool.annotations,
             "input_schema": request.tool.input_schema,
+            # Nobody sees it before a call, unless it is what voids a lasting answer.
+            **({} if request.evaluation.voided is None else {"output_schema": request.tool.output_schema}),
             "mark": mark,
         },
         "evaluation": evaluation_to_json(request.evaluation),

@@ -42,8 +42,9 @@ def grant_use_to_json(use: GrantUse) -> JsonObject:
 
 
 def void_grant_to_json(voided: VoidGrant) -> JsonObject:
-    """Return a request's reference to a void grant, with the tool as it was."""
+    """Return a request's reference to a void grant, with the tool and the server as they were."""
     before = voided.before
+    server: JsonObject = {"before": voided.server_before, "now": voided.server_now}
     return {
         "grant": grant_use_to_json(voided.grant),
         "void": voided.void.value,
@@ -54,7 +55,9 @@ def void_grant_to_json(voided: VoidGrant) -> JsonObject:
             "description": before.description,
             "annotations": before.annotations,
             "input_schema": before.input_schema,
+            "output_schema": before.output_schema,
         },
+        "server": server if all(server.values()) else None,
     }
 
 

@@ -76,8 +76,13 @@ class VoidGrant:
         What changed.
     before : ToolDescription or None
         The tool as described when the grant was given, if known.
+    server_before, server_now : str
+        How the server was started or reached then and is now, as in `Grant.server_entry`; empty if unknown or the
+        same.
     """
 
     grant: GrantUse
     void: Void
     before: ToolDescription | None = None
+    server_before: str = ""
+    server_now: str = ""

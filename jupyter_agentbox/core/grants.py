@@ -139,6 +139,8 @@ class Grant:
         Digest of the only arguments that it covers; empty for all.
     trust_key : str
         Trust key of the server's command or address; empty for tools of this package.
+    server_entry : str
+        What the trust key covers, for people: a line each, without secrets. Empty if unknown.
     definitions : mapping
         The digests of the descriptions of the tools that it allows, by tool name; empty to cover a tool whatever its
         description.
@@ -171,6 +173,7 @@ class Grant:
     thread_id: str | None = None
     arguments: str = ""
     trust_key: str = ""
+    server_entry: str = ""
     definitions: Mapping[str, str] = field(default_factory=dict)
     seen: ToolDescription | None = None
     until: datetime | None = None
@@ -231,7 +234,8 @@ class Grant:
         void = self.void or self.change(tool, trust_key)
         if void is None:
             return None
-        return VoidGrant(grant=self.use, void=void, before=self.seen if tool.name == self.tool else None)
+        before = self.seen if tool.name == self.tool else None
+        return VoidGrant(grant=self.use, void=void, before=before, server_before=self.server_entry)
 
 
 def grant_for(
@@ -246,6 +250,7 @@ def grant_for(
     now: datetime,
     reason: str = "",
     trust_key: str = "",
+    server_entry: str = "",
     tools: Iterable[ToolDescription] = (),
 ) -> Grant:
     """Return the grant that a person gives with an answer to a call, which is its first use.
@@ -270,6 +275,8 @@ def grant_for(
         The granter's reason.
     trust_key : str
         The server's trust key.
+    server_entry : str
+        What the trust key covers, for people.
     tools : iterable of ToolDescription
         All tools of the server, for the scope ``server-read-only``.
     """
@@ -293,6 +300,7 @@ def grant_for(
         thread_id=origin.thread_id if scope is Scope.THREAD else None,
         arguments=arguments_digest(call) if scope is Scope.CALL else "",
         trust_key=trust_key,
+        server_entry=server_entry,
         definitions={each.name: each.digest for each in covered},
         seen=tool if covered else None,
         until=terms.until,

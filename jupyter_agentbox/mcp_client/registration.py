@@ -134,6 +134,17 @@ def command_or_address(server: ServerConfiguration) -> str:
     return Redaction().text(Redactor(server.secrets)(text))
 
 
+def entry_text(server: ServerConfiguration) -> str:
+    """Return what a server's trust key covers, a line each, without secrets; empty if it is unusable."""
+    lines = [command_or_address(server)]
+    if isinstance(server, StdioServer):
+        lines += [f"cwd: {server.cwd}"] if server.cwd else []
+        lines += [f"env: {name}" for name in sorted(server.env)]
+    if isinstance(server, HttpServer):
+        lines += [f"header: {name}" for name in sorted(name.lower() for name in server.headers)]
+    return "\n".join(lines).strip()
+
+
 def written_command_or_address(configuration: Mapping[str, JsonValue]) -> str:
     """Return a server's command or address in one line, exactly as its entry has it, which must hold no secrets."""
     if transport_of(dict(configuration)) == "http":

@@ -26,7 +26,7 @@ from .arguments import check_is_json
 from .configuration import Configuration, ConfigurationSource, HttpServer, StartableServer, UnusableServer
 from .limits import ServerLimits
 from .process_slots import ProcessSlots
-from .registration import command_or_address
+from .registration import command_or_address, entry_text
 from .server import ManagedServer, import_connections
 from .sign_ins import SignInStore
 
@@ -153,6 +153,12 @@ class McpServers:
         self._reload()
         server = self._servers.get(name)
         return "" if server is None else server.trust_key
+
+    def entry_text(self, name: str) -> str:
+        """Return what a server's trust key covers, a line each, without secrets; empty if there is no such server."""
+        self._reload()
+        server = self._servers.get(name)
+        return "" if server is None else entry_text(server.configuration)
 
     def command_or_address_of(self, name: str) -> str:
         """Return a server's command or address in one line, without secrets; empty if there is none of this name."""

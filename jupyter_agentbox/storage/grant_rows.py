@@ -32,6 +32,8 @@ _PLAIN: Final = (
     "uses",
     "reason",
 )
+#: Fields of a reference to a void grant that are omitted if they are empty.
+_SERVER: Final = ("server_before", "server_now")
 
 
 def grant_row(grant: Grant, *, owner: str) -> dict[str, Any]:
@@ -43,6 +45,7 @@ def grant_row(grant: Grant, *, owner: str) -> dict[str, Any]:
     """
     content = {
         **{name: getattr(grant, name) for name in _PLAIN},
+        "server_entry": grant.server_entry,
         "effect": grant.effect.value,
         "scope": grant.scope.value,
         "granter": reviewer_to_json(grant.granter),
@@ -74,6 +77,7 @@ def grant_from_row(row: Any) -> Grant:
         value = json.loads(row.content)
         grant = Grant(
             **{name: value[name] for name in _PLAIN},
+            server_entry=value.get("server_entry", ""),  # rows of earlier releases have none
             effect=Effect(value["effect"]),
             scope=Scope(value["scope"]),
             granter=reviewer_from_json(value["granter"]),
@@ -116,13 +120,17 @@ def void_grant_to_json(voided: VoidGrant) -> dict[str, Any]:
         "grant": grant_use_to_json(voided.grant),
         "void": voided.void.value,
         "before": _tool_to_json(voided.before),
+        **{name: getattr(voided, name) for name in _SERVER if getattr(voided, name)},
     }
 
 
 def void_grant_from_json(value: Mapping[str, Any]) -> VoidGrant:
     """Return the void grant reference in a request's row."""
     return VoidGrant(
-        grant=grant_use_from_json(value["grant"]), void=Void(value["void"]), before=_tool_from_json(value["before"])
+        grant=grant_use_from_json(value["grant"]),
+        void=Void(value["void"]),
+        before=_tool_from_json(value["before"]),
+        **{name: value.get(name, "") for name in _SERVER},
     )
 
 

@@ -78,8 +78,11 @@ def test_a_grant_that_no_longer_holds_says_what_the_tool_was(seen: ToolDescripti
             "description": "Deletes an order.",
             "annotations": {},
             "input_schema": {"type": "object"},
+            "output_schema": None,
         }
-    assert void_grant_to_json(voided) == {"grant": USE, "void": "definition", "before": before}
+    assert void_grant_to_json(voided) == {"grant": USE, "void": "definition", "before": before, "server": None}
+    moved = void_grant_to_json(replace(voided, server_before="shop --dry-run", server_now="shop"))
+    assert moved["server"] == {"before": "shop --dry-run", "now": "shop"}
 
 
 def test_a_request_names_the_grant_that_answered_it() -> None:

@@ -141,3 +141,23 @@ def test_a_servers_line_says_what_it_runs_without_secrets(entry: Any, line: str)
     shown = registration.command_or_address(server)
     assert shown == line
     assert not [secret for secret in ("abcdefgh", "secret@", "s3cret") if secret in shown]
+
+
+@pytest.mark.parametrize(
+    ("entry", "text"),
+    [
+        ({"command": "db", "args": ["--pass=abcdefgh"]}, "db --pass=***"),
+        (
+            {"command": "db", "cwd": "/srv/db", "env": {"ZONE": "eu", "KEY": "abcdefgh"}},
+            "db\ncwd: /srv/db\nenv: KEY\nenv: ZONE",
+        ),
+        (
+            {"url": "https://a.example/mcp", "headers": {"X-Team": "a", "Authorization": "Bearer abcdefgh"}},
+            "https://a.example/mcp\nheader: authorization\nheader: x-team",
+        ),
+        ({"url": ""}, ""),
+    ],
+)
+def test_all_that_a_trust_key_covers_is_a_text_without_secrets(entry: Any, text: str) -> None:
+    server = parse_configuration(Path("mcp.json"), json.dumps({"mcpServers": {"a": entry}}), {}).servers["a"]
+    assert registration.entry_text(server) == text

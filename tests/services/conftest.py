@@ -85,11 +85,13 @@ class Services:
 
     def __post_init__(self) -> None:
         self.trust_keys: dict[str, str] = {}
+        self.entries: dict[str, str] = {}
         self.grants = GrantManager(
             store=self.store,
             clock=self.clock,
             ids=FakeIds("g"),
             trust_key=lambda server: self.trust_keys.get(server, ""),
+            server_entry=lambda server: self.entries.get(server, ""),
             list_tools=self.tools.list_tools,
             announce=self.announcer.grants_changed,
         )

@@ -251,6 +251,7 @@ GRANT = Grant(
     granted_at=NOON,
     request_id="r1",
     trust_key="k",
+    server_entry="shop\nenv: SHOP_KEY",
     definitions={"delete_order": "d"},
     seen=ToolDescription(name="delete_order", annotations={"decision": {"answer": "\ud800"}}),
     until=NOON + timedelta(days=1),

@@ -50,6 +50,8 @@ class GrantManager:
         Generates grant ids.
     trust_key : callable
         Returns the trust key of a server, given its name; empty for parts of this package.
+    server_entry : callable
+        Returns what that key covers, as in `Grant.server_entry`.
     list_tools : callable
         Returns all tools of a server, given its name.
     announce : callable
@@ -70,6 +72,7 @@ class GrantManager:
         clock: Clock,
         ids: Ids,
         trust_key: Callable[[str], str] = lambda _: "",
+        server_entry: Callable[[str], str] = lambda _: "",
         list_tools: Callable[[str], Awaitable[Sequence[ToolDescription]]] = _no_tools,
         announce: Callable[[], None] = lambda: None,
         decide_with: DecideWith = DecideWith.ANY,
@@ -78,6 +81,7 @@ class GrantManager:
         self._clock = clock
         self._ids = ids
         self.trust_key = trust_key
+        self._server_entry = server_entry
         self._list_tools = list_tools
         self._announce = announce
         self._decide_with = decide_with
@@ -122,7 +126,7 @@ class GrantManager:
         """Return the evaluation of a call after grants, given the rules' evaluation."""
         if not self._grants:
             return evaluation
-        return apply_grants(
+        applied = apply_grants(
             self._grants.values(),
             call,
             tool,
@@ -130,6 +134,12 @@ class GrantManager:
             trust_key=self.trust_key(call.server),
             now=self._clock.now(),
         )
+        voided = applied.voided
+        if voided is None or not voided.server_before:
+            return applied
+        now = self._server_entry(call.server)
+        before, now = ("", "") if now == voided.server_before else (voided.server_before, now)
+        return replace(applied, voided=replace(voided, server_before=before, server_now=now))
 
     def void_changed(self, call: ToolCall, tool: ToolDescription) -> None:
         """Void, permanently, the grants for a call whose server or tool has changed since they were given."""
@@ -182,6 +192,8 @@ class GrantManager:
             now=decision.decided_at,
             reason=decision.reason,
             trust_key=trust_key,
+            # Of the server that the person saw, unless another has taken its name since.
+            server_entry=self._server_entry(call.server) if trust_key == self.trust_key(call.server) else "",
             tools=await self._list_tools(call.server) if wanted.scope is Scope.SERVER_READ_ONLY else (),
         )
 

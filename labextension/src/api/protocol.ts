@@ -83,6 +83,8 @@ export interface IToolDescription {
   description: string;
   annotations: IJsonObject;
   input_schema: IJsonObject;
+  /** Of a request only if it says which grant is void. */
+  output_schema?: IJsonObject | null;
   /** For a pending request: whether it differs from the tool that somebody has reviewed. */
   mark?: 'new' | 'changed' | null;
 }
@@ -137,6 +139,8 @@ export interface IVoidGrant {
   void: GrantVoid;
   /** The tool at the time of the grant, if known. */
   before: IToolDescription | null;
+  /** How the server was started or reached at that time, and is now, if known and different. */
+  server?: { before: string; now: string } | null;
 }
 
 /** A lasting answer. */

@@ -238,6 +238,25 @@ async def test_another_server_of_the_same_name_voids_a_grant(calls: Calls) -> No
     assert (asked.status, asked.evaluation.voided.void) == (Status.PENDING, Void.SERVER)
 
 
+@pytest.mark.parametrize(
+    ("now", "shown"),
+    [
+        ("shop\nenv: SHOP", ("shop --dry-run", "shop\nenv: SHOP")),
+        ("shop --dry-run", ("", "")),  # what changed is a secret, which is in no text
+    ],
+)
+async def test_a_request_shows_how_the_server_was_started_when_the_void_grant_was_given(
+    calls: Calls, now: str, shown: tuple[str, str]
+) -> None:
+    calls.services.trust_keys["shop"], calls.services.entries["shop"] = "one", "shop --dry-run"
+    await grant(calls, await calls.ask(a_call(id=1)), Scope.KERNEL)
+    calls.services.trust_keys["shop"], calls.services.entries["shop"] = "other", now
+    asked = await calls.ask(a_call(id=2))
+    voided = asked.evaluation.voided
+    assert voided is not None
+    assert (voided.server_before, voided.server_now) == shown
+
+
 async def test_a_request_from_before_a_change_voids_no_grant_from_after_it(calls: Calls) -> None:
     old = await calls.ask(a_call(id=1))
     calls.services.tools.descriptions["shop.delete_order"] = ToolDescription(name="delete_order", description="New.")

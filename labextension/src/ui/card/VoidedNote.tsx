@@ -20,6 +20,8 @@ export function VoidedNote({ approval }: IVoidedNoteProps): JSX.Element | null {
     return null;
   }
   const grant = describeUse(voided.grant, nameOf, trans);
+  const before = voided.before && textOf(voided.before);
+  const after = textOf(approval.tool);
   return (
     <div className="jp-AgentBox-voided">
       <p className="jp-AgentBox-warning" role="note">
@@ -33,11 +35,18 @@ export function VoidedNote({ approval }: IVoidedNoteProps): JSX.Element | null {
               grant
             )}
       </p>
-      {voided.before ? (
+      {voided.server ? (
+        <Difference
+          caption={trans.__('How the server is started or reached now')}
+          before={voided.server.before}
+          after={voided.server.now}
+        />
+      ) : null}
+      {before && before !== after ? (
         <Difference
           caption={trans.__('What the server says now')}
-          before={textOf(voided.before)}
-          after={textOf(approval.tool)}
+          before={before}
+          after={after}
         />
       ) : null}
     </div>
@@ -50,6 +59,7 @@ function textOf(tool: IToolDescription): string {
     tool.title,
     tool.description,
     JSON.stringify(tool.annotations, null, 1),
-    JSON.stringify(tool.input_schema, null, 1)
+    JSON.stringify(tool.input_schema, null, 1),
+    JSON.stringify(tool.output_schema ?? null, null, 1)
   ].join('\n');
 }

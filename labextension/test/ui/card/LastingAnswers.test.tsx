@@ -174,6 +174,40 @@ test('a request that asks again says why, and shows what the server changed', ()
   expect(changed.join()).toContain('Added:Deletes all orders.');
 });
 
+test('a request that asks again because of another command shows it, and nothing that stayed the same', () => {
+  const item = approval();
+  item.evaluation.voided = {
+    grant: USE,
+    void: 'server',
+    before: item.tool,
+    server: { before: 'shop --dry-run\nenv: SHOP', now: 'shop\nenv: SHOP' }
+  };
+  const { node } = show(item);
+  const lines = [...node.querySelectorAll('.jp-AgentBox-diffLines > div')];
+  expect(lines.map(line => line.textContent)).toEqual([
+    '1−Removed:shop --dry-run',
+    '1+Added:shop',
+    '2 env: SHOP'
+  ]);
+  item.evaluation.voided.server = null;
+  const same = show(item).node;
+  expect(same.querySelector('.jp-AgentBox-difference')).toBeNull();
+  expect(same.textContent).not.toContain('No changes');
+});
+
+test('a request that asks again because of another result shows its schema', () => {
+  const item = approval();
+  item.evaluation.voided = {
+    grant: USE,
+    void: 'definition',
+    before: { ...item.tool, output_schema: { type: 'object' } }
+  };
+  item.tool.output_schema = { type: 'array' };
+  const { node } = show(item);
+  expect(node.textContent).toContain('Removed: "type": "object"');
+  expect(node.textContent).toContain('Added: "type": "array"');
+});
+
 test('both arrows lead to a rule, unless a part of the arguments was never shown', () => {
   const item = approval();
   const props = {
