@@ -1,4 +1,7 @@
-"""Builds the parts that every front end needs: policy, approvals, calls, tools. This is the only place that does."""
+"""Builds the parts that every front end of a user needs: policy, approvals, calls, tools.
+
+`hub.composition` builds those of a Hub service.
+"""
 
 from __future__ import annotations
 

@@ -171,6 +171,30 @@ def _numbered(names: Iterable[str], reserved: Iterable[str]) -> list[str]:
     return list(taken)
 
 
+class UniqueNames:
+    """Numbers class names that are taken; a name has 80 characters at most, and its number.
+
+    Parameters
+    ----------
+    taken : set of str
+        The names that are taken; those that are given out are added.
+    """
+
+    def __init__(self, taken: set[str]) -> None:
+        self._taken = taken
+        self._numbers: dict[str, int] = {}
+
+    def __call__(self, wanted: str) -> str:
+        """Return this name, or with the least number that is free."""
+        wanted = wanted[:80]
+        name = wanted
+        while name in self._taken:
+            self._numbers[wanted] = self._numbers.get(wanted, 1) + 1
+            name = f"{wanted}{self._numbers[wanted]}"
+        self._taken.add(name)
+        return name
+
+
 @dataclass(frozen=True, slots=True)
 class EnumClass:
     """An enumeration: its name, and the members' names and values."""

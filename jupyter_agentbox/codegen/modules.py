@@ -15,6 +15,7 @@ from jupyter_agentbox.core.text import one_line
 from jupyter_agentbox.core.tools import ToolDescription
 
 from .annotations import Annotations, Spelling, class_part
+from .class_names import UniqueNames
 from .docstrings import as_source, tool_docstring
 from .parameters import Parameter, Parameters, read_parameters
 
@@ -53,28 +54,11 @@ def generate_module(server: str, tools: Sequence[ToolDescription]) -> GeneratedM
         by_name.setdefault(tool.name, tool)
     functions = python_names(by_name, prefix="tool")
     spell = Spelling(functions.values())
-    class_names = _FreeNames({*functions.values(), *_BUILTINS, *_TYPING, "Default"})
+    class_names = UniqueNames({*functions.values(), *_BUILTINS, *_TYPING, "Default"})
     definitions = [_definition(tool, functions[tool.name], spell, class_names) for tool in by_name.values()]
     head = [as_source(f"Tools of the MCP server `{one_line(server)}`, generated from its tool list."), ""]
     source = "\n".join([*head, *_imports(spell), "", f"_call = _Caller({server!r})", "", "", *definitions])
     return GeneratedModule(source=source.rstrip() + "\n", functions=tuple(functions.items()))
-
-
-class _FreeNames:
-    """Returns unique class names."""
-
-    def __init__(self, taken: set[str]) -> None:
-        self._taken = taken
-        self._numbers: dict[str, int] = {}
-
-    def __call__(self, wanted: str) -> str:
-        wanted = wanted[:80]
-        name = wanted
-        while name in self._taken:
-            self._numbers[wanted] = self._numbers.get(wanted, 1) + 1
-            name = f"{wanted}{self._numbers[wanted]}"
-        self._taken.add(name)
-        return name
 
 
 def _imports(spell: Spelling) -> list[str]:
@@ -94,7 +78,7 @@ def _imports(spell: Spelling) -> list[str]:
     return lines if lines[0] else lines[1:]
 
 
-def _definition(tool: ToolDescription, name: str, spell: Spelling, class_name: _FreeNames) -> str:
+def _definition(tool: ToolDescription, name: str, spell: Spelling, class_name: UniqueNames) -> str:
     class_prefix = class_part(name) or "Tool"
     class_prefix = class_prefix if class_prefix[0].isalpha() else f"Tool{class_prefix}"
     inputs = Annotations(tool.input_schema, spell, class_name)

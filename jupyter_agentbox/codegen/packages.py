@@ -14,7 +14,7 @@ from jupyter_agentbox.core.text import one_line
 from jupyter_agentbox.core.tools import ToolDescription
 
 from .annotations import Annotations, Spelling, TypedDictSource, class_part
-from .class_names import SHADOWED, ClassNames, identifiers, read_class_names
+from .class_names import SHADOWED, ClassNames, UniqueNames, identifiers, read_class_names
 from .docstrings import as_source, tool_docstring
 from .parameters import Parameter, read_parameters
 
@@ -131,7 +131,7 @@ def _init(server: str, modules: Sequence[str]) -> str:
 
 def _module(server: str, tool: ToolDescription, is_async: bool) -> str:
     spell = Spelling({"Params", "Result", "run"})
-    names = _Names(set(_TOP))
+    names = UniqueNames(set(_TOP))
     inputs = _ModelAnnotations(tool.input_schema, spell, names)
     outputs = _ModelAnnotations(tool.output_schema, spell, names)
     _name_classes(inputs, outputs, tool)
@@ -197,22 +197,6 @@ def _result(schema: JsonValue, annotations: Annotations) -> tuple[str, str]:
     if text.startswith(_FREE):
         return "Result", "class Result(_FreeForm):\n    pass"
     return ("Result", "class") if text == "Result" else ("Result", f"Result = {text}")
-
-
-class _Names:
-    """Returns unique class names."""
-
-    def __init__(self, taken: set[str]) -> None:
-        self._taken = taken
-
-    def __call__(self, wanted: str) -> str:
-        stem = name = wanted[:80]
-        number = 1
-        while name in self._taken:
-            number += 1
-            name = f"{stem}{number}"
-        self._taken.add(name)
-        return name
 
 
 def _imports(spell: Spelling, caller: str, *, is_free: bool, is_text: bool) -> str:

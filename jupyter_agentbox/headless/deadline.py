@@ -40,7 +40,7 @@ class PausableDeadline:
         return self._deadline is not None
 
     def exceeded(self, resists: str | None = None) -> str:
-        """Expire now.
+        """Return what to say of code that ran until the deadline.
 
         Parameters
         ----------

@@ -102,7 +102,7 @@ class SqlApprovalStore(SqlStore):
     process can change or list it, until the process is gone and another takes it over. Closed requests are listed
     everywhere. A database is for one user; on PostgreSQL each user has a database or a schema.
 
-    Everything runs in the store's thread, never in the event loop; see `storage.committer`. The `call`, `tool` and
+    Everything runs in the store's thread, never in the event loop; see `storage.group_commit`. The `call`, `tool` and
     `created_at` of a stored request are immutable.
 
     Parameters

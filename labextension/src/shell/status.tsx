@@ -58,7 +58,11 @@ export function StatusButton(options: IStatusOptions): JSX.Element {
   const count = requests + asked;
   const atHub = model.atHub.filter(one => !isForUser(one, hub)).length;
   const name = [
-    waiting(requests, asked, trans),
+    model.connection === 'connected'
+      ? waiting(requests, asked, trans)
+      : trans.__(
+          'How many requests wait is not known: no answer from the server'
+        ),
     ...(atHub > 0
       ? [
           trans._n(

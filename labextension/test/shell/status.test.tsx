@@ -4,6 +4,7 @@ import React from 'react';
 
 import type { IApproval, IQuestion } from '../../src/api/protocol';
 import { StatusButton } from '../../src/shell/status';
+import type { IApprovalModel } from '../../src/internalTokens';
 import type { IStatusOptions } from '../../src/shell/status';
 import {
   approval,
@@ -19,8 +20,10 @@ let asked: IQuestion[];
 let opened: string[];
 let pending: IApproval[];
 let atHub: IApproval[];
+let connection: IApprovalModel['connection'];
 
 beforeEach(() => {
+  connection = 'connected';
   changed = new Signal<never, void>({} as never);
   asked = [];
   opened = [];
@@ -32,6 +35,9 @@ function show(hub = hubList([])): void {
   const options = {
     model: {
       changed: new Signal<never, string | null>({} as never),
+      get connection() {
+        return connection;
+      },
       get pending() {
         return pending;
       },
@@ -73,6 +79,18 @@ test('a click goes to the request that has waited longest, or to the empty panel
   expect(opened).toEqual(['panel', 'oldest']);
 });
 
+test.each(['connecting', 'unreachable', 'forbidden'] as const)(
+  'no count is claimed while the server does not answer: %s',
+  now => {
+    connection = now;
+    show();
+    const [, name, title] = said();
+    expect(name).toContain('is not known');
+    expect(title).toContain('is not known');
+    expect(title).not.toContain('0 requests');
+  }
+);
+
 test('questions of servers count, too, and are not called requests', () => {
   show();
   expect(said()).toEqual([
@@ -104,6 +122,7 @@ test('a page without questions counts requests alone', () => {
   const options = {
     model: {
       changed: new Signal<never, string | null>({} as never),
+      connection: 'connected',
       pending: [approval()],
       atHub: []
     },

@@ -251,7 +251,7 @@ class OutputGuard {
 
   private _onGateChanged(): void {
     const model = this._model;
-    // A text is the same either way, and a view of a widget is taken down by its manager.
+    // Plain text is rendered alike with the gate open and closed. Widgets' views are closed by `guardManager`.
     if (!model || ['shown', 'widget'].includes(this._treatment)) {
       return;
     }

@@ -49,7 +49,7 @@ export function guardRegistry(
   registry.createRenderer = mimeType =>
     guardRenderer(createRenderer(mimeType), mimeType, gate, context.language);
 
-  // What is blocked is to be seen, not passed over in favor of a poorer type that is safe.
+  // With the gate closed prefer unsafe types, so that the blocked output's card is shown rather than a safe fallback.
   registry.preferredMimeType = (bundle, safe) =>
     preferredMimeType(bundle, gate.verdict === 'closed' ? 'any' : safe);
 

@@ -41,8 +41,8 @@ export function FormFields(props: IFormFieldsProps): JSX.Element | null {
   const prefix = React.useId();
   // The widgets follow the values that the editing began with, or a field would change under the typing hand.
   const form = React.useMemo(
-    () => toFormSchema(source, draft.start),
-    [source, draft.start]
+    () => toFormSchema(source, draft.start, trans),
+    [source, draft.start, trans]
   );
   const ui = React.useMemo(
     () => form && withRows(toUiSchema(form.schema, draft.start), form.schema),

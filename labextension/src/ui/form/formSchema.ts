@@ -5,6 +5,9 @@
  * regular expressions, formats and remote references are left out, and the server checks the result against the
  * whole schema. Defaults are left out too: what the code did not send must not be added by looking at it.
  */
+import { nullTranslator } from '@jupyterlab/translation';
+import type { TranslationBundle } from '@jupyterlab/translation';
+
 import {
   ExactNumber,
   isObject,
@@ -47,18 +50,19 @@ const KEPT: Record<string, 'number' | 'boolean'> = {
 };
 
 /**
- * Create a form's schema for these arguments.
+ * Create a form's schema for these arguments. Only who shows the form needs its texts translated.
  *
  * Returns `null` where a form would be of no use: then raw JSON is what is left.
  */
 export function toFormSchema(
   source: IJsonObject,
-  values: IJsonObject
+  values: IJsonObject,
+  trans: TranslationBundle = nullTranslator.load('')
 ): IFormSchema | null {
   if (!isObject(source['properties'])) {
     return null;
   }
-  const reader = new SchemaReader(source);
+  const reader = new SchemaReader(source, trans);
   const properties: IJsonObject = {};
   const jsonOnly: string[] = [];
   for (const name of Object.keys(source['properties'])) {
@@ -338,7 +342,10 @@ function isNoNumber(value: JsonValue): boolean {
 }
 
 class SchemaReader {
-  constructor(private readonly _root: IJsonObject) {}
+  constructor(
+    private readonly _root: IJsonObject,
+    private readonly _trans: TranslationBundle
+  ) {}
 
   /** Copy the parts of a schema that a form needs; `null` if a form cannot edit it. */
   read(source: JsonValue, depth: number): IJsonObject | null {
@@ -351,7 +358,7 @@ class SchemaReader {
     if (!kind) {
       return null;
     }
-    const copy = { ...kind, ...describe(schema) };
+    const copy = { ...kind, ...describe(schema, this._trans) };
     const type = [kind['type']].flat()[0];
     if (type === 'array') {
       return this._readArray(schema, copy, depth);
@@ -509,7 +516,7 @@ function choices(values: JsonValue[], names?: JsonValue): IJsonObject | null {
 }
 
 /** A description that also names the default and the limits that a form shows. */
-function describe(schema: IJsonObject): IJsonObject {
+function describe(schema: IJsonObject, trans: TranslationBundle): IJsonObject {
   const copy: IJsonObject = {};
   for (const keyword of Object.keys(KEPT)) {
     if (typeof schema[keyword] === KEPT[keyword]) {
@@ -522,7 +529,7 @@ function describe(schema: IJsonObject): IJsonObject {
   }
   const preset = schema['default'];
   if (preset !== undefined && !(preset instanceof ExactNumber)) {
-    parts.push(`(default: ${label(stringify(preset), 60)})`);
+    parts.push(trans.__('(default: %1)', label(stringify(preset), 60)));
   }
   if (parts.length > 0) {
     copy['description'] = parts.join(' ');

@@ -1,3 +1,5 @@
+import type { TranslationBundle } from '@jupyterlab/translation';
+
 import type { IJsonObject } from '../../../src/api/json';
 import { parse, stringify } from '../../../src/api/json';
 import {
@@ -30,6 +32,17 @@ test('names the default but does not set it', () => {
     type: 'integer',
     title: 'x',
     description: '(default: 5)'
+  });
+});
+
+test('names the default in the language of the page', () => {
+  const french = {
+    __: (text: string, value: string) =>
+      text === '(default: %1)' ? `(par défaut : ${value})` : text
+  } as unknown as TranslationBundle;
+  const source = schemaOf({ type: 'integer', default: 5 });
+  expect(toFormSchema(source, {}, french)?.schema['properties']).toMatchObject({
+    x: { description: '(par défaut : 5)' }
   });
 });
 
