@@ -22,12 +22,13 @@
     │   ├── InvalidTransitionError     the request's status does not allow this answer
     │   ├── StaleDigestError      the decision was made about other arguments than the stored ones
     │   ├── NotAnApproverError    the request is for other persons to decide
-    │   ├── InvalidDecisionError  the decision itself is malformed
+    │   ├── InvalidDecisionError  the decision itself is malformed; also an InvalidRequestError
     │   ├── UnknownGrantError     no such grant, or it has ended
     │   ├── UnknownQuestionError  no such question of an MCP server
     │   ├── NeedsPersonError      the decision must come from a person's browser session
     │   ├── NotDeciderError       the sender may use the server but not decide there
     │   └── UnknownReviewerError  it is not known whether the reviewer may still decide
+    ├── InvalidRequestError       what the REST API was sent is malformed
     ├── SignInError               a sign-in to a server was not completed
     ├── LockedError               the site's administrator has disabled this
     ├── InvalidRulesError         the submitted rules are invalid
@@ -240,6 +241,12 @@ class ToolCallInterruptedError(ToolServerError):
     code = "interrupted"
 
 
+class InvalidRequestError(AgentBoxError, ValueError):
+    """The body or a parameter of a request to the REST API is invalid; nothing was changed."""
+
+    code = "invalid_request"
+
+
 class ApprovalError(AgentBoxError):
     """An approval request cannot be read or changed that way."""
 
@@ -264,7 +271,7 @@ class StaleDigestError(ApprovalError):
     code = "stale_digest"
 
 
-class InvalidDecisionError(ApprovalError, ValueError):
+class InvalidDecisionError(ApprovalError, InvalidRequestError):
     """The decision is malformed: an unknown answer, or arguments where none are allowed."""
 
     code = "invalid_decision"

@@ -17,7 +17,7 @@ from jupyter_agentbox.core.unique_keys import with_unique_keys
 from jupyter_agentbox.exceptions import (
     AgentBoxError,
     AgentConfigurationError,
-    InvalidDecisionError,
+    InvalidRequestError,
     InvalidRulesError,
     InvalidTransitionError,
     LockedError,
@@ -85,7 +85,7 @@ STATUS_CODES: Final[tuple[tuple[type[AgentBoxError], int], ...]] = (
     (LockedError, 403),
     (InvalidTransitionError, 409),
     (StaleDigestError, 409),
-    (InvalidDecisionError, 422),
+    (InvalidRequestError, 422),
     (InvalidRulesError, 422),
     (PolicyConflictError, 409),
     (ToolArgumentsError, 422),
@@ -156,13 +156,13 @@ class AgentBoxHandler(APIHandler):
 
         Raises
         ------
-        InvalidDecisionError
+        InvalidRequestError
             If it is not a JSON object, or has duplicate keys.
         """
         try:
             return read_json_object(self.request.body)
         except ValueError as error:
-            raise InvalidDecisionError(str(error)) from None
+            raise InvalidRequestError(str(error)) from None
 
     async def may_read(self, resource: str) -> bool:
         """Whether the client may read a resource: those who may change it need not be allowed to read it."""

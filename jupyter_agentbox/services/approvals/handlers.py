@@ -16,6 +16,7 @@ from jupyter_agentbox.core.ports import ApprovalQuery
 from jupyter_agentbox.exceptions import (
     AgentBoxError,
     InvalidDecisionError,
+    InvalidRequestError,
     InvalidTransitionError,
     StaleDigestError,
     StorageError,
@@ -246,7 +247,7 @@ class ExtensionHandler(AnswerHandler):
     async def post(self, request_id: str) -> None:
         """Extend an approval request's waiting time."""
         if self.json_object():
-            raise InvalidDecisionError("the body must be `{}`")
+            raise InvalidRequestError("the body must be `{}`")
         reviewer = await reviewer_of(self, AUTH_RESOURCE)
         await self.answer(request_id, lambda: self.decisions.extend(request_id, reviewer=reviewer))
 

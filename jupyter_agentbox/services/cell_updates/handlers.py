@@ -8,7 +8,7 @@ from jupyter_server.auth.decorator import authorized
 from tornado import web
 
 from jupyter_agentbox.analysis.edited_call import LONGEST, NotUpdatableError
-from jupyter_agentbox.exceptions import InvalidDecisionError
+from jupyter_agentbox.exceptions import InvalidRequestError
 from jupyter_agentbox.services.handlers import AgentBoxHandler
 
 AUTH_RESOURCE: Final = "jupyter_agentbox:approvals"
@@ -26,13 +26,13 @@ class CellUpdateHandler(AgentBoxHandler):
         body = self.json_object()
         source = body.get("source")
         if body.keys() != {"source"} or not isinstance(source, str):
-            raise InvalidDecisionError('the body must be `{"source": "the code of the cell"}`')
+            raise InvalidRequestError('the body must be `{"source": "the code of the cell"}`')
         if len(source) > LONGEST:
-            raise InvalidDecisionError(f"`source` may have {LONGEST:,} characters at most")
+            raise InvalidRequestError(f"`source` may have {LONGEST:,} characters at most")
         try:
             source.encode()
         except UnicodeEncodeError:
-            raise InvalidDecisionError("`source` holds characters that cannot be stored in a file") from None
+            raise InvalidRequestError("`source` holds characters that cannot be stored in a file") from None
         try:
             self.finish_json({"source": await self.services.cell_updates.update(request_id, source), "reason": None})
         except NotUpdatableError as error:

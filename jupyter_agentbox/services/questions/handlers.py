@@ -8,7 +8,7 @@ from jupyter_server.auth.decorator import authorized
 from tornado import web
 
 from jupyter_agentbox.core.questions import answer_from_json
-from jupyter_agentbox.exceptions import InvalidDecisionError
+from jupyter_agentbox.exceptions import InvalidRequestError
 from jupyter_agentbox.services.approvals.handlers import AUTH_RESOURCE
 from jupyter_agentbox.services.handlers import AgentBoxHandler
 from jupyter_agentbox.services.reviewers import reviewer_of
@@ -58,11 +58,11 @@ class QuestionAnswerHandler(QuestionsAPIHandler):
     async def post(self, question_id: str) -> None:
         """Answer a question."""
         if len(self.request.body) > LONGEST_ANSWER:
-            raise InvalidDecisionError(f"an answer has {LONGEST_ANSWER:,} bytes at most")
+            raise InvalidRequestError(f"an answer has {LONGEST_ANSWER:,} bytes at most")
         try:
             action, content = answer_from_json(self.json_object())
         except ValueError as error:
-            raise InvalidDecisionError(str(error)) from None
+            raise InvalidRequestError(str(error)) from None
         reviewer = await reviewer_of(self, AUTH_RESOURCE)
         await self.questions.answer(question_id, action, content, reviewer=reviewer)
         self.finish_json({"id": question_id, "action": action.value})

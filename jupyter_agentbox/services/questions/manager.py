@@ -27,7 +27,7 @@ from jupyter_agentbox.core.reviewers import DecideWith, Reviewer
 from jupyter_agentbox.core.tools import ToolDescription
 from jupyter_agentbox.exceptions import (
     AgentBoxError,
-    InvalidDecisionError,
+    InvalidRequestError,
     InvalidTransitionError,
     UnknownQuestionError,
 )
@@ -213,7 +213,7 @@ class QuestionManager:
             There is no such question.
         InvalidTransitionError
             It was already answered, or has ended.
-        InvalidDecisionError, ToolArgumentsError
+        InvalidRequestError, ToolArgumentsError
             The values do not match the form.
         StorageError
             The answer could not be stored, so the server does not get it.
@@ -268,7 +268,7 @@ class QuestionManager:
             check_arguments(content)
             await self._checker.check(ToolDescription(name="form", input_schema=question.schema), content)
         elif content:
-            raise InvalidDecisionError("values go with an accepted form only")
+            raise InvalidRequestError("values go with an accepted form only")
 
     def _find(self, question_id: str) -> _Waiting:
         waiting = self._waiting.get(question_id)

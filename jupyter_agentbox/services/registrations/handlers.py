@@ -9,7 +9,7 @@ from tornado import web
 
 from jupyter_agentbox.core.approval_json import request_to_json
 from jupyter_agentbox.core.calls import JsonObject, Origin
-from jupyter_agentbox.exceptions import InvalidDecisionError
+from jupyter_agentbox.exceptions import InvalidRequestError
 from jupyter_agentbox.services.approvals import handlers as approvals
 from jupyter_agentbox.services.handlers import AgentBoxHandler
 from jupyter_agentbox.services.kernel_connections.askers import asker_of
@@ -41,7 +41,7 @@ class RegistrationsHandler(AgentBoxHandler):
             return Origin(askers=askers)
         level = self.services.isolation.level_of(kernel_id) if isinstance(kernel_id, str) else None
         if level is None:
-            raise InvalidDecisionError("`kernel_id` is not a kernel of this server, or its isolation level is unknown")
+            raise InvalidRequestError("`kernel_id` is not a kernel of this server, or its isolation level is unknown")
         own = self.services.isolation.has_own_settings(str(kernel_id))
         return Origin(kernel_id=str(kernel_id), isolation=level, has_own_settings=own, askers=askers)
 
@@ -63,7 +63,7 @@ class RegistrationHandler(AgentBoxHandler):
 def _read(body: JsonObject) -> tuple[str, JsonObject]:
     name, configuration = body.get("name"), body.get("configuration")
     if not isinstance(name, str) or not isinstance(configuration, dict) or body.keys() - _FIELDS:
-        raise InvalidDecisionError(
+        raise InvalidRequestError(
             'the body must have a "name", a "configuration" as in mcp.json, and may have a "kernel_id"'
         )
     return name, configuration

@@ -10,7 +10,7 @@ from jupyter_server.auth.decorator import authorized
 from tornado import web
 
 from jupyter_agentbox.core.calls import JsonValue
-from jupyter_agentbox.exceptions import InvalidDecisionError
+from jupyter_agentbox.exceptions import InvalidRequestError
 from jupyter_agentbox.mcp_client.other_programs import FoundServer, find_servers
 from jupyter_agentbox.mcp_client.servers_file import ServersFile
 from jupyter_agentbox.services.reviewers import reviewer_of
@@ -37,7 +37,7 @@ class ServerHandler(ConfigurationHandler):
         body = self.json_object()
         configuration, revision = body.get("configuration"), body.get("revision")
         if not isinstance(configuration, dict) or not isinstance(revision, str) or body.keys() - _FIELDS:
-            raise InvalidDecisionError("the body must have a `configuration` as in mcp.json, and the file's `revision`")
+            raise InvalidRequestError("the body must have a `configuration` as in mcp.json, and the file's `revision`")
         reviewer = await reviewer_of(self, AUTH_RESOURCE)
         reviewer.check(self.services.decisions.decide_with)
         async with self.services.changes.by(reviewer):
@@ -59,7 +59,7 @@ class ServerPreviewHandler(ConfigurationHandler):
         body = self.json_object()
         configuration = body.get("configuration")
         if not isinstance(configuration, dict) or len(body) > 1:
-            raise InvalidDecisionError("the body must have a `configuration` as in mcp.json, and nothing else")
+            raise InvalidRequestError("the body must have a `configuration` as in mcp.json, and nothing else")
         self.catalog.servers()  # as above
         addition = await asyncio.to_thread(self.file.preview, name, configuration)
         self.finish_json(addition.to_json())

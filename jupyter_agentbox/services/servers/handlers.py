@@ -14,7 +14,7 @@ from jupyter_agentbox.core.changes import Change
 from jupyter_agentbox.core.ports import ToolCatalog
 from jupyter_agentbox.core.tools import ServerStatus, ToolDescription
 from jupyter_agentbox.exceptions import (
-    InvalidDecisionError,
+    InvalidRequestError,
     StorageError,
     UnknownApprovalError,
     UnknownServerError,
@@ -143,7 +143,7 @@ class SeenToolsHandler(ServersAPIHandler):
         digests = self.json_object()
         known = {tool.name for tool in self.catalog.known_tools(name) or ()}
         if not all(isinstance(digest, str) for digest in digests.values()) or digests.keys() - known:
-            raise InvalidDecisionError("the body must have the digest that was seen, by the name of each listed tool")
+            raise InvalidRequestError("the body must have the digest that was seen, by the name of each listed tool")
         reviewer = await reviewer_of(self, AUTH_RESOURCE)
         reviewer.check(self.services.decisions.decide_with)
         try:
@@ -255,7 +255,7 @@ class ServerCallHandler(ServersAPIHandler):
 def _read_call(body: JsonObject) -> tuple[str, JsonObject]:
     tool, arguments = body.get("tool"), body.get("arguments", {})
     if not isinstance(tool, str) or not isinstance(arguments, dict) or body.keys() - {"tool", "arguments"}:
-        raise InvalidDecisionError('the body must have a "tool", and may have "arguments", a JSON object')
+        raise InvalidRequestError('the body must have a "tool", and may have "arguments", a JSON object')
     return tool, arguments
 
 

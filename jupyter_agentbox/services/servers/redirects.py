@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 from urllib.parse import quote, urlsplit
 
-from jupyter_agentbox.exceptions import InvalidDecisionError
+from jupyter_agentbox.exceptions import InvalidRequestError
 
 _LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 
@@ -49,23 +49,23 @@ class KnownAddresses:
 
         Raises
         ------
-        InvalidDecisionError
+        InvalidRequestError
             If that is not this server, or the code could be intercepted.
         """
         try:
             parts = urlsplit(page)
             origin, host = f"{parts.scheme}://{parts.netloc}", parts.hostname
         except ValueError:
-            raise InvalidDecisionError("`page` is not an address") from None
+            raise InvalidRequestError("`page` is not an address") from None
         if parts.scheme not in ("http", "https") or not host or "@" in parts.netloc or parts.query or parts.fragment:
-            raise InvalidDecisionError("`page` is not the address of a Jupyter server")
+            raise InvalidRequestError("`page` is not the address of a Jupyter server")
         if parts.path.rstrip("/") != self.base_url.rstrip("/") or not self._is_ours(origin, parts.netloc):
-            raise InvalidDecisionError(
+            raise InvalidRequestError(
                 "`page` is not an address of this Jupyter server; behind a proxy that changes the host, set"
                 " `ServerApp.custom_display_url` to the address that people use"
             )
         if parts.scheme == "http" and host not in _LOOPBACK:
-            raise InvalidDecisionError(
+            raise InvalidRequestError(
                 "signing in needs an address with https, or localhost: over http, others could read what the provider"
                 " sends"
             )

@@ -14,7 +14,7 @@ from tornado import web
 from jupyter_agentbox.core.changes import Change
 from jupyter_agentbox.core.reviewers import Reviewer
 from jupyter_agentbox.core.text import visible
-from jupyter_agentbox.exceptions import AgentBoxError, InvalidDecisionError
+from jupyter_agentbox.exceptions import AgentBoxError, InvalidRequestError
 from jupyter_agentbox.services.handlers import status_code_of
 from jupyter_agentbox.services.reviewers import reviewer_of
 
@@ -62,7 +62,7 @@ class SignInHandler(SignInBaseHandler):
         body = self.json_object()
         page = body.get("page")
         if not isinstance(page, str) or len(page) > _LONGEST_ADDRESS or len(body) > 1:
-            raise InvalidDecisionError("the body must have a `page`, the address of this server, and nothing else")
+            raise InvalidRequestError("the body must have a `page`, the address of this server, and nothing else")
         person = await self.check_person()
         redirect = self._addresses().redirect_for(page, name)
         begun = await self.services.sign_ins.begin(name, person=person.name, redirect=redirect)

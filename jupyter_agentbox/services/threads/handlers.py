@@ -14,7 +14,7 @@ from tornado.iostream import StreamClosedError
 from jupyter_agentbox.core.calls import JsonObject
 from jupyter_agentbox.core.ports import ThreadQuery
 from jupyter_agentbox.core.threads import ApprovalMode, Turn, turn_to_json
-from jupyter_agentbox.exceptions import InvalidDecisionError
+from jupyter_agentbox.exceptions import InvalidRequestError
 from jupyter_agentbox.services.handlers import AgentBoxHandler
 from jupyter_agentbox.services.json_answers import answer_text
 
@@ -106,10 +106,10 @@ class ThreadHandler(ThreadsAPIHandler):
         _check_fields(body, _FIELDS)
         is_archived, mode = body.get("is_archived"), body.get("approval_mode")
         if is_archived is not None and not isinstance(is_archived, bool):
-            raise InvalidDecisionError("`is_archived` must be true or false")
+            raise InvalidRequestError("`is_archived` must be true or false")
         modes = [each.value for each in ApprovalMode]
         if mode is not None and mode not in modes:
-            raise InvalidDecisionError(f"`approval_mode` must be one of {', '.join(modes)}")
+            raise InvalidRequestError(f"`approval_mode` must be one of {', '.join(modes)}")
         await self.threads.change(
             thread_id,
             name=_text(body, "name", most=MAX_NAME),
@@ -175,7 +175,7 @@ class TurnSteerHandler(ThreadsAPIHandler):
         _check_fields(body, ("text",))
         text = _text(body, "text", most=MAX_TEXT)
         if not text or text.isspace():
-            raise InvalidDecisionError("`text` must be what the agent is told")
+            raise InvalidRequestError("`text` must be what the agent is told")
         self.finish_brief(await self.threads.steer(turn_id, text))
 
 
@@ -242,13 +242,13 @@ class TurnEventsHandler(ThreadsAPIHandler):
 def _check_fields(body: JsonObject, known: Sequence[str]) -> None:
     unknown = sorted(set(body) - set(known))
     if unknown:
-        raise InvalidDecisionError(f"unknown field `{unknown[0]:.80}`; known are: {', '.join(known) or 'none'}")
+        raise InvalidRequestError(f"unknown field `{unknown[0]:.80}`; known are: {', '.join(known) or 'none'}")
 
 
 def _text(body: JsonObject, name: str, *, most: int) -> str | None:
     text = body.get(name)
     if text is not None and (not isinstance(text, str) or len(text) > most):
-        raise InvalidDecisionError(f"`{name}` must be a string of at most {most:,} characters")
+        raise InvalidRequestError(f"`{name}` must be a string of at most {most:,} characters")
     return text
 
 

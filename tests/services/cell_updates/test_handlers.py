@@ -96,7 +96,7 @@ async def test_a_call_with_a_secret_is_not_written_into_the_code(
 async def test_a_body_that_is_none_is_refused(approvals: ApprovalManager, fetch: Any, body: Any) -> None:
     id = await a_request(approvals, fetch, {"order-id": 8})
     code, answer = await fetch("approvals", id, "cell-update", body=body)
-    assert (code, answer["reason"]) == (422, "invalid_decision")
+    assert (code, answer["reason"]) == (422, "invalid_request")
 
 
 async def test_a_request_that_is_not_there_is_404(fetch: Any) -> None:

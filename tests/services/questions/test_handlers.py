@@ -82,7 +82,7 @@ async def test_a_malformed_answer_is_refused(fetch: Any, services: Services, bod
     answer, _ = await asked(services)
     (question,) = services.questions.pending()
     code, refused = await fetch(question.id, "answer", body=body)
-    assert (code, refused["reason"]) == (422, "invalid_decision")
+    assert (code, refused["reason"]) == (422, "invalid_request")
     answer.cancel()
 
 

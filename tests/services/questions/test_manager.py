@@ -16,7 +16,7 @@ from jupyter_agentbox.core.questions import QuestionAction, QuestionAnswer, Serv
 from jupyter_agentbox.core.redaction import REDACTED
 from jupyter_agentbox.core.reviewers import DecideWith, Reviewer, Via
 from jupyter_agentbox.exceptions import (
-    InvalidDecisionError,
+    InvalidRequestError,
     InvalidTransitionError,
     NeedsPersonError,
     StorageError,
@@ -176,7 +176,7 @@ async def test_values_that_were_not_asked_for_are_refused_and_the_question_stays
         (question,) = services.questions.pending()
         with pytest.raises(ToolArgumentsError):
             await services.questions.answer(question.id, ACCEPT, {"count": "three"}, reviewer=ADA)
-        with pytest.raises(InvalidDecisionError):
+        with pytest.raises(InvalidRequestError):
             await services.questions.answer(question.id, DECLINE, {"count": 3}, reviewer=ADA)
         assert services.questions.get(question.id) == question
         await services.questions.answer(question.id, ACCEPT, {}, reviewer=ADA)
@@ -187,7 +187,7 @@ async def test_of_a_page_no_values_come_back() -> None:
     services = Services(tools=Shop(PAGE))
     async with asking(services) as running:
         (page,) = services.questions.pending()
-        with pytest.raises(InvalidDecisionError):
+        with pytest.raises(InvalidRequestError):
             await services.questions.answer(page.id, ACCEPT, {"count": 3}, reviewer=ADA)
         await services.questions.answer(page.id, ACCEPT, {}, reviewer=ADA)
         assert await running == [["accept", {}]]

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from jupyter_agentbox.exceptions import InvalidDecisionError
+from jupyter_agentbox.exceptions import InvalidRequestError
 from jupyter_agentbox.services.servers.redirects import KnownAddresses
 
 
@@ -63,5 +63,5 @@ def test_an_address_of_this_server_is_what_a_page_has_of_it(page: str, known: di
     ],
 )
 def test_any_other_address_is_refused(page: str, known: dict[str, Any]) -> None:
-    with pytest.raises(InvalidDecisionError):
+    with pytest.raises(InvalidRequestError):
         redirect(page, **known)

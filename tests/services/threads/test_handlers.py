@@ -269,7 +269,7 @@ async def test_a_change_that_is_none_is_422_and_changes_nothing(fetch: Any, thre
     ]
     for body in bodies:
         code, answer = await fetch("PATCH", "threads", thread.id, body=body)
-        assert (code, answer["reason"], "traceback" in answer) == (422, "invalid_decision", False), body
+        assert (code, answer["reason"], "traceback" in answer) == (422, "invalid_request", False), body
     assert (await threads.entry(thread.id)).thread == thread
 
 
