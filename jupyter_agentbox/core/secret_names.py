@@ -1,4 +1,8 @@
-"""Names of arguments whose values are probably secrets."""
+"""Names of arguments whose values are probably secrets, for texts that a person reads at once.
+
+The page has the same words in `secretNames.ts`. Hiding a value here costs a person one click, so plurals count, too.
+What a record omits for good is `redaction.SECRET_NAMES`; there, `max_tokens` must stay.
+"""
 
 from __future__ import annotations
 

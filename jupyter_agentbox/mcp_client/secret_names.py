@@ -1,4 +1,8 @@
-"""Recognizes secrets by the names of variables, headers and parameters."""
+"""Recognizes secrets by the names of variables, headers and parameters in the configuration of servers.
+
+`is_secret` is for logs, and hides whatever might be one. What an approver sees hides less, because the value of a
+variable or header can decide what a server does. Arguments of calls have other names: see `core.redaction`.
+"""
 
 from __future__ import annotations
 

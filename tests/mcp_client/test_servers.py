@@ -128,6 +128,14 @@ async def test_a_server_that_fails_at_start_says_why_with_its_last_words(running
         assert "status 4" in status(servers).error
 
 
+async def test_the_error_of_a_start_names_what_is_missing_not_only_how_many_errors_there_are(
+    running: Running, script: Script
+) -> None:
+    async with running({"raw": script("raw.py", "incomplete", protocolEra="legacy")}) as servers:
+        with pytest.raises(ToolServerError, match=r"(?s)did not start.*capabilities"):
+            await servers.list_tools("raw")
+
+
 async def test_a_server_that_fails_at_start_says_each_word_once_and_in_the_end_where_to_look(
     running: Running, script: Script, tmp_path: Path
 ) -> None:

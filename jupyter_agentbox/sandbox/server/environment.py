@@ -19,7 +19,8 @@ ALLOWED = (
     NO_SERVER,
 )
 
-#: Names of variables that open doors. They pass by their exact name only, and only if the site or the owner says so.
+#: Names of variables that open doors. They pass by their exact name only, and only if the site or the owner says so: so
+#: this has more names than what logs hide, those of whole services first of all.
 _SECRET = re.compile(
     r"^(JUPYTERHUB_|JPY_|JUPYTER_TOKEN|AWS_|AZURE_|GOOGLE_APPLICATION|VAULT_|SSH_|GPG_|KRB5)|TOKEN|SECRET|PASSW|PASSPHRASE"
     r"|CREDENTIAL|COOKIE|API_?KEY|PRIVATE|ACCESS_?KEY|AUTH|_KEY$|_PWD$|_DSN$|DATABASE_URL|CONNECTION_STRING",

@@ -275,6 +275,9 @@ def handle(request):
         capabilities = {"tools": {"listChanged": True}}
         server = {"name": "raw", "version": "1"}
         version = request["params"]["protocolVersion"]
+        if behavior == "incomplete":
+            answer(request, protocolVersion=version, serverInfo=server)
+            return
         answer(request, protocolVersion=version, capabilities=capabilities, serverInfo=server)
     elif method == "tools/list":
         list_tools(request)
