@@ -5,10 +5,15 @@ import { Signal } from '@lumino/signaling';
 import type { ISignal } from '@lumino/signaling';
 
 import type { IAgentBoxClient } from '../api/client';
-import { namesOf } from '../api/json';
-import type { IJsonObject, JsonValue } from '../api/json';
-import type { IApproval } from '../api/protocol';
+import type { IJsonObject } from '../api/json';
 import type { FeatureName, IDryRun, IFeatureLock, IPolicy } from '../api/rules';
+
+/** A rule like a call. */
+export interface IProposedRule {
+  rule: IJsonObject;
+  /** The names of the call's arguments that the rule has no condition for. */
+  anyValue: readonly string[];
+}
 
 /** The rules that are in force. */
 export interface IRulesModel {
@@ -16,7 +21,7 @@ export interface IRulesModel {
   /** `null` until the server answered. */
   readonly policy: IPolicy | null;
   /** A rule that a person has begun to create from a request. */
-  readonly proposal: IJsonObject | null;
+  readonly proposal: IProposedRule | null;
   /** Who turned a feature off; `null` if nobody did, or if that is unknown. */
   lockOf(feature: FeatureName): IFeatureLock | null;
   /** Fetch the rules again; return whether the server answered. */
@@ -24,7 +29,7 @@ export interface IRulesModel {
   /** Replace a revision of the user's rules. Rejects with `RequestError`. */
   save(rules: IJsonObject[], revision: string): Promise<void>;
   tryRule(rule: IJsonObject): Promise<IDryRun>;
-  propose(rule: IJsonObject | null): void;
+  propose(proposal: IProposedRule | null): void;
 }
 
 /** See `IRulesModel`. */
@@ -44,7 +49,7 @@ export class RulesModel implements IRulesModel {
     return this._policy;
   }
 
-  get proposal(): IJsonObject | null {
+  get proposal(): IProposedRule | null {
     return this._proposal;
   }
 
@@ -70,8 +75,8 @@ export class RulesModel implements IRulesModel {
     return this._source.tryRule(rule);
   }
 
-  propose(rule: IJsonObject | null): void {
-    this._proposal = rule;
+  propose(proposal: IProposedRule | null): void {
+    this._proposal = proposal;
     this._changed.emit();
   }
 
@@ -84,42 +89,5 @@ export class RulesModel implements IRulesModel {
 
   private readonly _changed = new Signal<this, void>(this);
   private _policy: IPolicy | null = null;
-  private _proposal: IJsonObject | null = null;
-}
-
-/** The pattern that matches only a given text. */
-export function literal(text: string): string {
-  return text.replace(/[*?[]/g, '[$&]');
-}
-
-/** The rule that allows a call like this one: of the same tool, with the same simple arguments. */
-export function ruleFrom(
-  approval: IApproval,
-  effect: 'allow' | 'deny' = 'allow'
-): IJsonObject {
-  const { server, tool, arguments: given } = approval.call;
-  const conditions: IJsonObject = {};
-  for (const name of namesOf(given)) {
-    const condition = conditionFrom(given[name]);
-    if (condition !== undefined) {
-      conditions[name] = condition;
-    }
-  }
-  return {
-    effect,
-    server: literal(server),
-    tool: literal(tool),
-    ...(Object.keys(conditions).length > 0 ? { arguments: conditions } : {})
-  };
-}
-
-/** The maximum length of an argument's text that becomes a condition. */
-const LONGEST = 200;
-
-function conditionFrom(value: JsonValue): JsonValue | undefined {
-  if (typeof value === 'string') {
-    return value.length <= LONGEST ? literal(value) : undefined;
-  }
-  const isPlain = value === null || typeof value !== 'object';
-  return isPlain || 'text' in value ? value : undefined;
+  private _proposal: IProposedRule | null = null;
 }

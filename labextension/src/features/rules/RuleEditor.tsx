@@ -15,6 +15,7 @@ import { Guarded, GuardedCard } from '../../ui/guarded/GuardedCard';
 import { PersonButton } from '../../ui/guarded/PersonButton';
 import { useFirstFocus } from '../../ui/hooks/useFirstFocus';
 import { messageOf } from '../../ui/text/messages';
+import { label } from '../../ui/text/visibleText';
 import { dryRunText, effectText, sandboxText } from './ruleWords';
 import { useEscape } from './useEscape';
 
@@ -23,6 +24,8 @@ const LEVELS = ['', 'srt', 'landlock', 'bubblewrap-host-proc', 'bubblewrap'];
 
 export interface IRuleEditorProps {
   rule: IJsonObject;
+  /** The arguments of the call from which the rule is made that it has no condition for. */
+  anyValue: readonly string[];
   tryRule: IRulesModel['tryRule'];
   onSave: (rule: IJsonObject) => Promise<void>;
   onCancel: () => void;
@@ -90,6 +93,7 @@ export function RuleEditor(props: IRuleEditorProps): JSX.Element {
       <Field {...field('server')} />
       <Field {...field('tool')} />
       <Field {...field('arguments')} isLong />
+      <AnyValue names={props.anyValue.filter(name => !has(fields, name))} />
       <Field {...field('notebook')} />
       <Choice
         {...field('isolation')}
@@ -195,6 +199,33 @@ function wordsOf(
       )
     }
   };
+}
+
+/** Says which of a call's arguments have no condition. */
+function AnyValue(props: { names: readonly string[] }): JSX.Element | null {
+  const trans = useTrans();
+  if (props.names.length === 0) {
+    return null;
+  }
+  const names = props.names.map(name => label(name)).join(', ');
+  return (
+    <p className="jp-AgentBox-warning" role="note">
+      {trans.__(
+        'The rule matches any value of: %1. Conditions are not filled in from lists, objects, long texts or secrets.',
+        names
+      )}
+    </p>
+  );
+}
+
+/** Whether the conditions in the form have one for this argument. */
+function has(fields: Fields, name: string): boolean {
+  try {
+    const conditions = parse(fields['arguments']);
+    return isObject(conditions) && Object.hasOwn(conditions, name);
+  } catch {
+    return false; // while somebody types
+  }
 }
 
 type Fields = Record<string, string>;

@@ -122,8 +122,9 @@ export function RuleList({ rules }: IRuleListProps): JSX.Element {
       />
       {isNew || changing ? (
         <RuleEditor
-          key={stringify(proposal) + String(changing?.place)}
-          rule={changing?.rule ?? proposal ?? NEW}
+          key={stringify(proposal?.rule ?? null) + String(changing?.place)}
+          rule={changing?.rule ?? proposal?.rule ?? NEW}
+          anyValue={changing ? [] : (proposal?.anyValue ?? [])}
           tryRule={rule => rules.tryRule(rule)}
           onSave={rule =>
             changing

@@ -9,13 +9,13 @@ import React from 'react';
 
 import { NOTIFICATION_SETTINGS, onSettings } from '../../integrations/settings';
 import { IApprovalModel, IRulesModel } from '../../internalTokens';
-import { ruleFrom } from '../../model/rules';
 import { IAgentBoxPanel } from '../../tokens';
 import { Section } from '../../ui/components/Section';
 import { LanguageProvider } from '../../ui/context';
 import { languageOf } from '../../ui/text/language';
 import { MAKE_RULE } from '../../ui/commandIds';
 import { RuleProblemNotifier } from './problemNotifier';
+import { proposedRule } from './proposedRule';
 import { RuleList } from './RuleList';
 
 /** Adds the rules to the side panel, a notification of their problems, and the command that creates one from a request. */
@@ -96,7 +96,7 @@ export const rulesSectionPlugin: JupyterFrontEndPlugin<void> = {
         if (approval) {
           await rules.refresh();
           const isDenied = args['effect'] === 'deny';
-          rules.propose(ruleFrom(approval, isDenied ? 'deny' : 'allow'));
+          rules.propose(proposedRule(approval, isDenied ? 'deny' : 'allow'));
           show();
         }
       }

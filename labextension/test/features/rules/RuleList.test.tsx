@@ -3,6 +3,7 @@ import { act, fireEvent, render, screen } from '@testing-library/react';
 import React from 'react';
 
 import { RequestError } from '../../../src/api/errors';
+import type { IJsonObject } from '../../../src/api/json';
 import type { IEffectiveRule, IPolicy } from '../../../src/api/rules';
 import { RuleList } from '../../../src/features/rules/RuleList';
 import type { IRulesModel } from '../../../src/model/rules';
@@ -179,8 +180,21 @@ test.each([
   }
 );
 
+function propose(rule: IJsonObject, anyValue: string[] = []): void {
+  show({}, { proposal: { rule, anyValue } });
+}
+
+test('a rule that is wider than the call says so until there is a condition', () => {
+  propose({ effect: 'allow', server: 'db', tool: 'query' }, ['sql', 'tags']);
+  expect(screen.getByRole('note').textContent).toContain(
+    'The rule matches any value of: sql, tags.'
+  );
+  type('Arguments (JSON)', '{"sql": "SELECT *"}');
+  expect(screen.getByRole('note').textContent).toContain('any value of: tags.');
+});
+
 test('a form that a request filled in has the focus', () => {
-  show({}, { proposal: { effect: 'deny', server: 'a', tool: 'b' } });
+  propose({ effect: 'deny', server: 'a', tool: 'b' });
   expect(document.activeElement).toBe(screen.getByLabelText('Effect'));
 });
 
@@ -500,8 +514,9 @@ test('the JSON of earlier rules says so, and does not replace those that came si
 });
 
 test('a rule that is made from a request is there to be looked at', () => {
-  show({}, { proposal: { effect: 'allow', server: 'shop', tool: 'refund' } });
+  propose({ effect: 'allow', server: 'shop', tool: 'refund' });
   expect(screen.getByLabelText('Tool')).toHaveProperty('value', 'refund');
+  expect(screen.queryByRole('note')).toBeNull();
 });
 
 test('without rules it says that every call asks', () => {
