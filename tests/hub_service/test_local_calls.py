@@ -7,7 +7,7 @@ import html
 import json
 import sys
 from collections.abc import AsyncIterator, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -301,6 +301,15 @@ async def test_a_service_that_cannot_be_asked_means_no(tmp_path: Path) -> None:
                 await ada.start()
         async with users_box(tmp_path, service, token="") as ada:
             with pytest.raises(ToolServerError, match="this server belongs to no JupyterHub"):
+                await ada.start()
+
+
+async def test_while_the_service_is_away_nobody_else_can_approve(tmp_path: Path) -> None:
+    async with AsyncExitStack() as stack:
+        service = await stack.enter_async_context(asking_service(tmp_path, QUERY))
+        async with users_box(tmp_path, service) as ada:
+            await stack.aclose()
+            with pytest.raises(ToolServerError, match=r"`lake\.query` did not run: the Hub service could not be asked"):
                 await ada.start()
 
 

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from jupyter_agentbox.core.calls import ToolCall
+from jupyter_agentbox.core.calls import Origin, ToolCall
+from jupyter_agentbox.core.isolation import Isolation
 from jupyter_agentbox.core.policy import Effect
 from jupyter_agentbox.core.rule_book import RuleBook
 from jupyter_agentbox.core.site_policy import Feature, HubPolicySource, SitePolicy
@@ -90,6 +91,23 @@ async def users_server(directory: Path, service: Service | str, **more: Any) -> 
         yield server
     finally:
         await server.link.aclose()
+
+
+@pytest.mark.parametrize(
+    ("isolation", "effect"),
+    [(Isolation.NONE, Effect.DENY), (Isolation.SRT, Effect.DENY), (Isolation.BUBBLEWRAP, Effect.ASK)],
+)
+async def test_a_local_rule_keeps_a_central_server_from_kernels_below_an_isolation_level(
+    tmp_path: Path, isolation: Isolation, effect: Effect
+) -> None:
+    rule = {"effect": "deny", "server": "warehouse", "tool": "*", "below": "landlock"}
+    call = ToolCall(server="warehouse", tool="query", arguments={}, origin=Origin(kernel_id="k", isolation=isolation))
+    clock = FakeClock()
+    async with (
+        running_service(tmp_path, with_local(rule, central_servers=True), clock=clock) as service,
+        users_server(tmp_path, service, clock=clock) as server,
+    ):
+        assert PolicyManager(source=server.policies).evaluate(call).effect is effect
 
 
 async def test_a_users_server_goes_by_what_the_service_signed_and_by_a_change_without_a_restart(tmp_path: Path) -> None:

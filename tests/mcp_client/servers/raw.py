@@ -275,10 +275,8 @@ def handle(request):
         capabilities = {"tools": {"listChanged": True}}
         server = {"name": "raw", "version": "1"}
         version = request["params"]["protocolVersion"]
-        if behavior == "incomplete":
-            answer(request, protocolVersion=version, serverInfo=server)
-            return
-        answer(request, protocolVersion=version, capabilities=capabilities, serverInfo=server)
+        more = {} if behavior == "incomplete" else {"capabilities": capabilities}
+        answer(request, protocolVersion=version, serverInfo=server, **more)
     elif method == "tools/list":
         list_tools(request)
     elif method == "tools/call":
