@@ -5,11 +5,13 @@ from __future__ import annotations
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 
 import pytest
-from playwright.sync_api import Page, Request, expect
+from playwright.sync_api import Page, Request, Response, Route, expect
 
-from tests.browser.person import Person, decide
+from tests.browser.lab import PATIENCE
+from tests.browser.person import SIZE, Person, decide
 from tests.oauth_server import OAuthServer, running_oauth_server
 
 from .hub import ANY, API, COLLABORATOR, COLLEAGUE, OWNER, Hub, mcp_server
@@ -110,6 +112,48 @@ def test_a_collaborator_decides_in_a_browser_of_their_own(hub: Hub, page: Page) 
         COLLABORATOR,
         f"{OWNER}/{ANY}",
     )
+
+
+def test_of_two_people_who_decide_at_once_one_does_and_the_other_reads_who(hub: Hub, page: Page) -> None:
+    request = hub.new_request(ANY)
+    browser = page.context.browser
+    assert browser is not None
+    with browser.new_context(viewport=SIZE, locale="en-GB") as context:
+        context.set_default_timeout(PATIENCE)
+        people = {
+            name: log_in(one, hub.password, name, hub.server(ANY))
+            for name, one in ((OWNER, page), (COLLABORATOR, context.new_page()))
+        }
+        sent: list[Route] = []
+        codes: dict[str, int] = {}
+
+        def hold(route: Route) -> None:
+            sent.append(route)
+
+        def note(name: str, answer: Response) -> None:
+            if "/decision" in answer.url:
+                codes[name] = answer.status
+
+        for name, person in people.items():
+            person.page.route("**/decision*", hold)
+            person.page.on("response", partial(note, name))
+            person.status.click()
+            for _ in ("open the form", "send it"):
+                decide(person.item("agentbox.register_mcp_server"), "Reject")
+        while len(sent) < len(people):
+            page.wait_for_timeout(20)
+        for route in sent:
+            route.continue_()
+        for person in people.values():
+            expect(person.item("agentbox.register_mcp_server")).to_have_count(0)
+
+        assert sorted(codes.values()) == [200, 409]
+        first = hub.read(request, ANY)["decision"]["reviewer"]
+        assert codes[first] == 200
+        for name, person in people.items():
+            person.show_tab("History")
+            row = person.history.get_by_role("listitem").filter(has_text="register_mcp_server").nth(0)
+            expect(row).to_contain_text(f"Rejected by {'you' if name == first else first}")
 
 
 def test_who_may_only_use_the_server_sees_a_request_and_reads_that_they_cannot_decide(hub: Hub, page: Page) -> None:
