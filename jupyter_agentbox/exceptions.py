@@ -29,6 +29,7 @@
     │   ├── NotDeciderError       the sender may use the server but not decide there
     │   └── UnknownReviewerError  it is not known whether the reviewer may still decide
     ├── InvalidRequestError       what the REST API was sent is malformed
+    ├── NotAuthorizedError        the client lacks the right to do this
     ├── SignInError               a sign-in to a server was not completed
     ├── LockedError               the site's administrator has disabled this
     ├── InvalidRulesError         the submitted rules are invalid
@@ -311,6 +312,12 @@ class UnknownReviewerError(ApprovalError):
     """JupyterHub does not say whether the reviewer may still decide, so the request is still pending."""
 
     code = "unknown_reviewer"
+
+
+class NotAuthorizedError(AgentBoxError):
+    """The client may use the server, but lacks the right to do this; nothing was changed."""
+
+    code = "not_authorized"
 
 
 class SignInError(AgentBoxError):

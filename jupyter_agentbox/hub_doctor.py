@@ -13,7 +13,7 @@ from urllib.error import HTTPError, URLError
 from urllib.request import Request, build_opener
 
 from jupyter_agentbox.core.isolation import LADDER, Isolation
-from jupyter_agentbox.core.reviewers import DECIDE_SCOPE
+from jupyter_agentbox.core.reviewers import DECIDE_SCOPE, MANAGE_SCOPE
 from jupyter_agentbox.core.rule_book import RuleBook
 from jupyter_agentbox.core.spawn_profile import MIN_ISOLATION
 from jupyter_agentbox.doctor_checks import Check
@@ -76,7 +76,7 @@ def token(answer: HubAnswer) -> Check:
     name = "Hub token"
     if answer.problem:
         return Check(name=name, state="problem", text=answer.problem, advice="restart the server from the Hub")
-    decides = [scope for scope in answer.scopes if scope.partition("!")[0] == DECIDE_SCOPE]
+    decides = [scope for scope in answer.scopes if scope.partition("!")[0] in (DECIDE_SCOPE, MANAGE_SCOPE)]
     broad = [scope for scope in answer.scopes if scope.startswith(_BROAD) and not scope.startswith(_OWN)]
     if decides or broad:
         return Check(

@@ -75,6 +75,7 @@ def a_policy(version: int | None, problem: str = "") -> RuleBook:
     ("check", "name"),
     [
         (hub_doctor.token(hub_doctor.HubAnswer(scopes=(*OWN, "admin:users"))), "Hub token"),
+        (hub_doctor.token(hub_doctor.HubAnswer(scopes=(*OWN, "custom:agentbox:manage!user=ada"))), "Hub token"),
         (hub_doctor.clock(hub_doctor.HubAnswer(at=NOW - timedelta(minutes=5)), NOW), "clock"),
         (next(hub_doctor.configuration({}, [])), "configuration"),
         (hub_doctor.level([], {}), "sandbox level"),

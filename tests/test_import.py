@@ -57,6 +57,16 @@ def test_loading_the_kernel_side_loads_nothing_of_agents() -> None:
     }
 
 
+def test_the_authorizer_of_users_servers_loads_nothing_of_the_hub_service() -> None:
+    loaded = loaded_by("from jupyter_agentbox.hub import ScopeAuthorizer")
+
+    of_jupyterhub = loaded_by("import jupyterhub.singleuser.extension")
+    assert {name for name in loaded if name.startswith("jupyter_agentbox.hub.")} == {
+        "jupyter_agentbox.hub.scope_authorizer"
+    }
+    assert (loaded - of_jupyterhub) & SERVER_ONLY == set()
+
+
 def test_the_exceptions_load_nothing_but_themselves() -> None:
     ours = {name for name in loaded_by("from jupyter_agentbox import AgentBoxError") if "agentbox" in name}
 

@@ -420,6 +420,7 @@ def test_reasons_for_late_imports_are_not_left_behind() -> None:
 #: Modules that import others by a text, which no type checker follows -> why.
 BY_NAME = {
     "": "the names of the package, each from its module, when they are first used",
+    "hub": "the authorizer of users' servers, which the service does without",
     "tools": "generated modules, which are in no file",
     "sandbox.inside.bootstrap": "the kernel application that the sandbox's server names",
 }

@@ -91,6 +91,10 @@ class Deciders(str, Enum):
 #: JupyterHub's custom scope for deciding. An administrator defines it (``c.JupyterHub.custom_scopes``) and assigns
 #: it with roles, for all servers, a user's servers, or one.
 DECIDE_SCOPE: Final = "custom:agentbox:decide"
+#: The same for reading requests, records and rules, where `ScopeAuthorizer` is in use.
+READ_SCOPE: Final = "custom:agentbox:read"
+#: The same for changing what decides and runs: rules, grants, servers and agents' threads.
+MANAGE_SCOPE: Final = "custom:agentbox:manage"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

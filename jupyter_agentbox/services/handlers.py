@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -22,6 +22,7 @@ from jupyter_agentbox.exceptions import (
     InvalidTransitionError,
     LockedError,
     NeedsPersonError,
+    NotAuthorizedError,
     NotDeciderError,
     PolicyConflictError,
     ReportRefusedError,
@@ -61,6 +62,7 @@ from jupyter_agentbox.services.pages.manager import PageManager
 from jupyter_agentbox.services.policies.manager import PolicyManager
 from jupyter_agentbox.services.questions.manager import QuestionManager
 from jupyter_agentbox.services.registrations.manager import RegistrationManager
+from jupyter_agentbox.services.reviewers import no_scope
 from jupyter_agentbox.services.servers.sign_ins import SignInManager
 
 if TYPE_CHECKING:
@@ -82,6 +84,7 @@ STATUS_CODES: Final[tuple[tuple[type[AgentBoxError], int], ...]] = (
     (AgentConfigurationError, 409),
     (NeedsPersonError, 403),
     (NotDeciderError, 403),
+    (NotAuthorizedError, 403),
     (LockedError, 403),
     (InvalidTransitionError, 409),
     (StaleDigestError, 409),
@@ -145,6 +148,9 @@ class Services:
 class AgentBoxHandler(APIHandler):
     """Base of all handlers of this extension."""
 
+    #: The scope whose lack made `ScopeAuthorizer` refuse something last; empty if it refused nothing.
+    missing_scope = ""
+
     @property
     def services(self) -> Services:
         """The managers, as the app built them."""
@@ -175,6 +181,19 @@ class AgentBoxHandler(APIHandler):
     async def _may(self, action: str, resource: str) -> bool:
         return bool(await ensure_async(self.authorizer.is_authorized(self, self.current_user, action, resource)))
 
+    async def require_write(self, resource: str, what: str) -> None:
+        """Require the right to change another resource, too.
+
+        Raises
+        ------
+        NotAuthorizedError
+            If the client lacks it. The message says `what` requires it.
+        """
+        if not await self.may_write(resource):
+            if self.missing_scope:
+                raise no_scope(self.missing_scope, what)
+            raise NotAuthorizedError(f"{what} requires a right that you do not have here.")
+
     def update_api_activity(self) -> None:
         """Count people's actions as activity, but not a page's periodic polling."""
         if self.request.method not in ("GET", "HEAD"):
@@ -195,13 +214,25 @@ class AgentBoxHandler(APIHandler):
 
     def write_error(self, status_code: int, **kwargs: Any) -> None:
         """Respond with the error's message, its code as `reason`, and its details."""
-        error = kwargs.get("exc_info", (None, None, None))[1]
+        error = self.error_in(kwargs)
         if not isinstance(error, AgentBoxError):
             super().write_error(status_code, **kwargs)
             return
         self.set_status(status_code_of(error))
         self.set_header("Content-Type", "application/json")
         self.finish_json({"message": str(error), "reason": error.code, **self.error_details(error)})
+
+    def error_in(self, kwargs: Mapping[str, Any]) -> BaseException | None:
+        """Return the error to respond with: if the authorizer named the scope that is missing, one that says so.
+
+        Parameters
+        ----------
+        kwargs : mapping
+            The keyword arguments of `write_error`.
+        """
+        error: BaseException | None = kwargs.get("exc_info", (None, None, None))[1]
+        is_refusal = isinstance(error, web.HTTPError) and error.status_code == 403
+        return no_scope(self.missing_scope) if is_refusal and self.missing_scope else error
 
     def log_exception(self, typ: Any, value: Any, tb: Any) -> None:
         """Log an `AgentBoxError` as one line: it is a response, not a defect."""

@@ -17,9 +17,17 @@ from jupyter_server.utils import ensure_async
 from tornado import web
 from tornado.httpclient import AsyncHTTPClient, HTTPClientError, HTTPRequest
 
-from jupyter_agentbox.core.reviewers import DECIDE_SCOPE, Deciders, Reviewer, ReviewerKind, Via
+from jupyter_agentbox.core.reviewers import (
+    DECIDE_SCOPE,
+    MANAGE_SCOPE,
+    READ_SCOPE,
+    Deciders,
+    Reviewer,
+    ReviewerKind,
+    Via,
+)
 from jupyter_agentbox.core.text import one_line
-from jupyter_agentbox.exceptions import NotDeciderError, UnknownReviewerError
+from jupyter_agentbox.exceptions import NotAuthorizedError, NotDeciderError, UnknownReviewerError
 
 #: Timeout of the Hub's answer, in seconds.
 _PATIENCE: Final = 10.0
@@ -28,6 +36,8 @@ DECIDERS_KEY: Final = "jupyter_agentbox_deciders"
 #: Maximum length of a token's note that is shown and recorded, in characters.
 _LONGEST_NOTE: Final = 80
 _REFUSED: Final = "Forbidden: the session or token is no longer valid here"
+#: Scope -> what its holders can do.
+_ALLOWS: Final = {READ_SCOPE: "read requests", DECIDE_SCOPE: "decide", MANAGE_SCOPE: "manage rules and servers"}
 
 
 class HubAuth(Protocol):
@@ -107,23 +117,34 @@ def sign_cookies_anew(server: Any) -> None:
         server.web_app.settings["cookie_secret"] = secrets.token_bytes(32)
 
 
-def why_no_scope_reaches_browsers(environment: Mapping[str, str]) -> str:
-    """Return why no browser session can have the right to decide, and what to do; empty if one can.
+def why_no_scope_reaches_browsers(environment: Mapping[str, str], scope: str = DECIDE_SCOPE) -> str:
+    """Return why no browser session can have a scope of this package, and what to do; empty if one can.
 
     Parameters
     ----------
     environment : mapping
         Environment of a Hub's single-user server, in which the Hub lists the scopes of its sessions.
+    scope : str
+        The scope.
     """
     try:
         allowed = json.loads(environment.get("JUPYTERHUB_OAUTH_CLIENT_ALLOWED_SCOPES", "[]"))
     except ValueError:
         allowed = []
-    if any(str(scope).partition("!")[0] == DECIDE_SCOPE for scope in allowed or ()):
+    if any(str(one).partition("!")[0] == scope for one in allowed or ()):
         return ""
     return (
-        f"no browser's session gets the right `{DECIDE_SCOPE}` here, so nobody can decide: the Hub's administrator must"
-        " name it in `c.Spawner.oauth_client_allowed_scopes`, and the server must be started again"
+        f"no browser's session gets the right `{scope}` here, so nobody can {_ALLOWS[scope]}: the Hub's administrator"
+        " must name it in `c.Spawner.oauth_client_allowed_scopes`, and the server must be started again"
+    )
+
+
+def no_scope(scope: str, what: str = "this") -> NotAuthorizedError:
+    """Return the error for a client of this Hub server who lacks a scope of this package, which `what` requires."""
+    hint = why_no_scope_reaches_browsers(os.environ, scope)
+    return NotAuthorizedError(
+        f"{what} requires the right `{scope}` for this server, which your session or token does not have."
+        + (f" And {hint}." if hint else "")
     )
 
 
@@ -279,7 +300,7 @@ class _HubReviewer:
             known = {}
         found = self._whose(known)
         if found is None:
-            return Reviewer(name=user.username, display_name=_display_name(user), hub_server=_hub_server())
+            return Reviewer(name=user.username, display_name=_display_name(user), hub_server=hub_server())
         return await self._reviewer(*found, known)
 
     async def _known(self) -> dict[str, dict[str, Any] | None]:
@@ -311,7 +332,7 @@ class _HubReviewer:
             kind=kind,
             display_name=_display_name(user),
             credential=hashlib.sha256(credential.encode()).hexdigest() if credential else "",
-            hub_server=_hub_server(),
+            hub_server=hub_server(),
             token_note=await note_of_token(self._hub_auth, token, model, patience=_PATIENCE) if has_note else "",
         )
 
@@ -347,7 +368,7 @@ class _HubReviewer:
         deciders = self._handler.settings.get(DECIDERS_KEY, Deciders.OWNER)
         if deciders is Deciders.SCOPE:
             # The Hub's own code: a scope for another user or server does not match this one.
-            may_decide = bool(self._hub_auth.check_scopes({f"{DECIDE_SCOPE}!server={_hub_server()}"}, model))
+            may_decide = bool(self._hub_auth.check_scopes({f"{DECIDE_SCOPE}!server={hub_server()}"}, model))
             who = f"somebody with the right `{DECIDE_SCOPE}` for this server"
             hint = why_no_scope_reaches_browsers(os.environ)
         else:
@@ -361,7 +382,7 @@ class _HubReviewer:
             )
 
 
-def _hub_server() -> str:
+def hub_server() -> str:
     """Return the name of this JupyterHub server in scopes: ``ada/`` or ``ada/gpu``."""
     return f"{os.environ.get('JUPYTERHUB_USER', '')}/{os.environ.get('JUPYTERHUB_SERVER_NAME', '')}"
 

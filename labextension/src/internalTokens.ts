@@ -59,6 +59,7 @@ export type Connection =
   | 'unreachable'
   | 'absent'
   | 'forbidden'
+  | 'unauthorized'
   | 'stopped'
   | 'failing';
 

@@ -8,9 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from .hub import ROOT
-
-HOW_TO = ROOT / "docs" / "how-to"
+HOW_TO = Path(__file__).parents[2] / "docs" / "how-to"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

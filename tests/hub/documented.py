@@ -18,7 +18,7 @@ from tests.ports import FRESH_PORTS
 from tests.postgresql import programs
 
 from .code_blocks import HOW_TO, Block, blocks_of
-from .hub import PROXY, ROOT, TIMEOUT, kept_ports
+from .hub import PROXY, ROOT, SCOPES, TIMEOUT, kept_ports
 from .machine import Machine, running_machine
 from .outside import Outside, running_outside
 from .test_service import DemoHub, is_up, start_server, until
@@ -32,6 +32,7 @@ USERS = ("ada", "bob", "cleo", "dan")
 CONFIGURES = "dan"
 #: The headings of what this Hub does not have, and why.
 LEFT_OUT = {
+    SCOPES: "has another role `user` than the Hub service: `test_principals.py`",
     "Credentials": "for a site whose libraries need the token of the Hub",
     "Tools that act as the user": "needs a provider: `test_sign_in.py`",
     "Send the record to rsyslog": "needs another machine; on this one: `audit_sinks/test_rsyslog.py`",

@@ -28,6 +28,8 @@ from jupyter_client.blocking.client import BlockingKernelClient
 from tests.browser.lab import SETTINGS
 from tests.ports import kept_port
 
+from .code_blocks import HOW_TO, blocks_of
+
 ROOT = Path(__file__).parents[2]
 PROXY = shutil.which(
     "configurable-http-proxy", path=f"{ROOT / 'node_modules' / '.bin'}{os.pathsep}{os.environ['PATH']}"
@@ -45,11 +47,14 @@ COLLEAGUE = "kim"
 INSPECTOR = "max"
 #: The named server at which programs may decide, and who has the scope for it.
 ANY = "any"
+#: The named server where the Hub's scopes also say who reads and manages; `test_principals.py` starts it.
+SCOPED = "scoped"
 #: The named server that is stopped when it is idle, and its kernels, too: after how many seconds, and for how many a
 #: request waits there, which is longer. In between, a kernel gives a sign of life every five seconds.
 CULLED, IDLE, WAITS = "culled", 10, 14
-#: The right to decide.
-DECIDE = "custom:agentbox:decide"
+#: The rights to decide, to read, and to manage servers and rules; and the heading of the page that defines them.
+SCOPES = "Say who reads, decides and manages"
+DECIDE, READ, MANAGE = "custom:agentbox:decide", "custom:agentbox:read", "custom:agentbox:manage"
 
 #: Starts a server whose system-wide configuration is in a directory of the tests.
 LAUNCH = """
@@ -85,6 +90,11 @@ c.Spawner.notebook_dir = "~"
 c.Spawner.environment = facts["environment"]
 traits_of = {{
     {any!r}: ["AgentBoxApp.decide_with=any", "AgentBoxApp.deciders=scope", "AgentBoxApp.approval_timeout=None"],
+    {scoped!r}: [
+        "AgentBoxApp.decide_with=any",
+        "AgentBoxApp.deciders=scope",
+        "ServerApp.authorizer_class=jupyter_agentbox.hub.ScopeAuthorizer",
+    ],
     {culled!r}: [
         "AgentBoxApp.approval_timeout={waits}",
         "MappingKernelManager.cull_idle_timeout={idle}",
@@ -104,8 +114,6 @@ def arguments_of(spawner):
         *(f"--{{trait}}" for trait in traits_of.get(spawner.name, [])),
     ]
 c.Spawner.pre_spawn_hook = arguments_of
-c.JupyterHub.custom_scopes = {{{decide!r}: {{"description": "Decide requests of jupyter_agentbox."}}}}
-c.Spawner.oauth_client_allowed_scopes = [{decide!r}]
 c.Spawner.server_token_scopes = lambda spawner: [
     f"users:activity!user={{spawner.user.name}}",
     f"access:servers!server={{spawner.user.name}}/{{spawner.name}}",
@@ -120,7 +128,8 @@ c.JupyterHub.load_roles = [
     {{"name": "robot", "scopes": ["access:servers", {decide!r}], "services": ["robot"]}},
     {{
         "name": "setup",
-        "scopes": ["admin:users", "admin:servers", "admin:groups", "tokens", "access:servers", "shares"],
+        "scopes": ["admin:users", "admin:servers", "admin:groups", "tokens", "access:servers", "shares"]
+        + [f"{{scope}}!server={owner}/{scoped}" for scope in ({read!r}, {manage!r})],
         "services": ["admin"],
     }},
     {{
@@ -128,7 +137,6 @@ c.JupyterHub.load_roles = [
         "scopes": ["list:users!user={owner}", "servers!server={owner}/{culled}"],
         "services": ["culler"],
     }},
-    {{"name": "owner", "scopes": [{decide!r} + "!user={owner}"], "users": [{owner!r}]}},
     {{
         "name": "collaborator",
         "scopes": ["access:servers!user={owner}", {decide!r} + "!server={owner}/{any}"],
@@ -136,12 +144,19 @@ c.JupyterHub.load_roles = [
     }},
     {{
         "name": "colleague",
-        "scopes": ["access:servers!user={owner}", {decide!r} + "!user={colleague}"],
+        "scopes": ["access:servers!user={owner}"],  # and, as all users, more at servers of their own
         "users": [{colleague!r}],
     }},
     {{"name": "inspector", "scopes": ["access:servers"], "users": [{inspector!r}]}},
 ]
+exec(facts["scopes"])
 """
+
+
+def documented_scopes() -> str:
+    """Return the scopes and roles that the documentation shows."""
+    found = (block for block in blocks_of(HOW_TO / "jupyterhub.md") if block.heading == SCOPES)
+    return next(block.text for block in found if block.text.startswith("# jupyterhub_config.py"))
 
 
 def missing() -> str:
@@ -400,6 +415,7 @@ def running_hub(root: Path, ports: Sequence[int]) -> Iterator[Hub]:
         "lab_settings": str(root / "lab-settings"),
         "site": str(root / "site"),
         "launch": LAUNCH,
+        "scopes": documented_scopes(),
         "environment": {"PYTHONPATH": os.environ.get("PYTHONPATH", "")},
     }
     (root / "homes").mkdir()
@@ -408,7 +424,7 @@ def running_hub(root: Path, ports: Sequence[int]) -> Iterator[Hub]:
     # JupyterLab's own notifications lie over the panel, whose buttons are disabled while they do.
     (root / "lab-settings" / "overrides.json").write_text(json.dumps(SETTINGS))
     names = {"any": ANY, "owner": OWNER, "collaborator": COLLABORATOR, "colleague": COLLEAGUE, "decide": DECIDE}
-    names["inspector"] = INSPECTOR
+    names |= {"inspector": INSPECTOR, "scoped": SCOPED, "read": READ, "manage": MANAGE}
     config = CONFIG.format(facts=json.dumps(facts), timeout=TIMEOUT, culled=CULLED, idle=IDLE, waits=WAITS, **names)
     (root / "jupyterhub_config.py").write_text(config)
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("JUPYTER", "XDG", "CONFIGPROXY"))}
@@ -424,7 +440,7 @@ def running_hub(root: Path, ports: Sequence[int]) -> Iterator[Hub]:
         hub = Hub(root, url, password=password, robot=robot, admin=admin, culler=culler, process=process)
         try:
             _await_start(hub)
-            for user in (STRANGER,):  # the others have roles, and so are there
+            for user in (OWNER, STRANGER):  # the others have roles, and so are there
                 hub.api(f"users/{user}", {})
             hub.start_servers("", ANY)
             yield hub

@@ -12,7 +12,10 @@ from jupyter_server.auth.authorizer import Authorizer
 from tornado.httpclient import HTTPClientError
 
 from jupyter_agentbox.core.approvals import ApprovalRequest
+from jupyter_agentbox.core.calls import ToolCall
 from jupyter_agentbox.core.policy import Effect, Evaluation
+from jupyter_agentbox.core.registration import OWN_SERVER, REGISTER_TOOL
+from jupyter_agentbox.core.reviewers import DECIDE_SCOPE, MANAGE_SCOPE, READ_SCOPE
 from jupyter_agentbox.core.tools import ToolDescription
 from jupyter_agentbox.services.approvals.manager import ApprovalManager
 from jupyter_agentbox.services.reviewers import why_no_scope_reaches_browsers
@@ -27,6 +30,31 @@ class WriteOnly(Authorizer):
 
     def is_authorized(self, handler: Any, user: Any, action: str, resource: str) -> bool:  # noqa: ARG002
         return action == "write"
+
+
+class Scopes(Authorizer):
+    """Lets everybody do some things, and notes the scope for all others, as `ScopeAuthorizer` does."""
+
+    allowed: frozenset[tuple[str, str]] = frozenset()
+
+    def is_authorized(self, handler: Any, user: Any, action: str, resource: str) -> bool:  # noqa: ARG002
+        is_allowed = (action, resource.removeprefix("jupyter_agentbox:")) in self.allowed
+        if not is_allowed:
+            handler.missing_scope = MANAGE_SCOPE
+        return is_allowed
+
+
+class DecidesOnly(Authorizer):
+    """Lets everybody decide and read, and change nothing else."""
+
+    def is_authorized(self, handler: Any, user: Any, action: str, resource: str) -> bool:  # noqa: ARG002
+        return action == "read" or resource == "jupyter_agentbox:approvals"
+
+
+class Deciding(Scopes):
+    """Lets everybody decide, and read nothing."""
+
+    allowed = frozenset({("write", "approvals")})
 
 
 @pytest.fixture
@@ -76,6 +104,7 @@ def post(http_server_client: Any, jp_base_url: str, jp_serverapp: Any) -> Any:
 
 PERSON = {"AgentBoxApp": {"decide_with": "person"}}
 WRITERS = {"ServerApp": {"authorizer_class": WriteOnly}}
+DECIDERS = {"ServerApp": {"authorizer_class": Deciding}}
 
 
 @pytest.mark.parametrize("token", [True, False])
@@ -159,3 +188,51 @@ def test_a_hub_that_gives_no_browser_the_right_to_decide_is_told_of(allowed: str
     why = why_no_scope_reaches_browsers({} if allowed is None else {name: allowed})
     assert bool(why) is is_told
     assert ("c.Spawner.oauth_client_allowed_scopes" in why) is is_told
+
+
+@pytest.mark.parametrize("scope", [READ_SCOPE, DECIDE_SCOPE, MANAGE_SCOPE])
+def test_each_scope_that_no_browser_gets_is_named_alone(scope: str) -> None:
+    name = "JUPYTERHUB_OAUTH_CLIENT_ALLOWED_SCOPES"
+    assert why_no_scope_reaches_browsers({name: json.dumps([scope])}, scope) == ""
+    assert f"`{scope}`" in why_no_scope_reaches_browsers({name: "[]"}, scope)
+
+
+@pytest.mark.parametrize("traits", [DECIDERS])
+@pytest.mark.parametrize("path", ["policy", "approvals", "grants", "audit"])
+async def test_who_is_refused_for_lack_of_a_scope_is_told_which(fetch: Any, path: str, traits: Any) -> None:
+    code, told = await fetch(path)
+    assert (code, told["reason"]) == (403, "not_authorized")
+    assert f"`{MANAGE_SCOPE}`" in told["message"]
+
+
+@pytest.mark.parametrize("traits", [DECIDERS])
+@pytest.mark.parametrize("decision", ["allow_always", "reject_always"])
+async def test_who_may_only_decide_gives_no_lasting_answer(
+    approvals: ApprovalManager, fetch: Any, post: Any, decision: str, traits: Any
+) -> None:
+    request = await approvals.open(a_call(), TOOL, ASK)
+    code, told = await post(request, token=True, decision=decision)
+    assert (code, told["reason"], MANAGE_SCOPE in told["message"]) == (403, "not_authorized", True)
+
+    entries = [{"id": request.id, "digest": request.call.digest, "decision": one} for one in (decision, "reject_once")]
+    _, told = await fetch("approvals", "decisions", body={"decisions": entries})
+    assert [(one["code"], one["reason"]) for one in told["decisions"]] == [(403, "not_authorized"), (200, None)]
+
+
+@pytest.mark.parametrize("traits", [DECIDERS])
+async def test_who_may_only_decide_lets_no_server_be_added(approvals: ApprovalManager, post: Any, traits: Any) -> None:
+    call = ToolCall(server=OWN_SERVER, tool=REGISTER_TOOL, arguments={})
+    request = await approvals.open(call, TOOL, ASK)
+    code, told = await post(request, token=True, decision="allow_once")
+    assert (code, told["reason"], (await approvals.get(request.id)).status.value) == (403, "not_authorized", "pending")
+
+    code, told = await post(request, token=True)
+    assert (code, told["status"]) == (200, "rejected")
+
+
+@pytest.mark.parametrize("traits", [{"ServerApp": {"authorizer_class": DecidesOnly}}])
+async def test_another_authorizer_that_keeps_lasting_answers_from_somebody_needs_no_scopes(
+    approvals: ApprovalManager, post: Any, traits: Any
+) -> None:
+    code, told = await post(await approvals.open(a_call(), TOOL, ASK), token=True, decision="allow_always")
+    assert (code, told["reason"], "scope" in told["message"]) == (403, "not_authorized", False)

@@ -12,16 +12,19 @@ from tornado import web
 from jupyter_agentbox.core.approval_json import request_to_json, summary_to_json
 from jupyter_agentbox.core.approvals import Answer, ApprovalRequest, Status
 from jupyter_agentbox.core.calls import JsonObject, JsonValue, is_long
+from jupyter_agentbox.core.grants import NEVER_GRANTED
 from jupyter_agentbox.core.ports import ApprovalQuery
 from jupyter_agentbox.exceptions import (
     AgentBoxError,
     InvalidDecisionError,
     InvalidRequestError,
     InvalidTransitionError,
+    NotAuthorizedError,
     StaleDigestError,
     StorageError,
     UnknownApprovalError,
 )
+from jupyter_agentbox.services.grants.handlers import AUTH_RESOURCE as GRANTS
 from jupyter_agentbox.services.grants.terms import terms_from_json
 from jupyter_agentbox.services.handlers import AgentBoxHandler, status_code_of
 from jupyter_agentbox.services.json_answers import answer_text
@@ -32,6 +35,8 @@ from .manager import ApprovalManager
 from .verdicts import Verdict
 
 AUTH_RESOURCE: Final = "jupyter_agentbox:approvals"
+#: The resource that a request to add a server also changes.
+_SERVERS: Final = "jupyter_agentbox:servers"
 MAX_LIMIT: Final = 500
 MAX_REASON: Final = 4_000
 MAX_DECISIONS: Final = 500
@@ -111,6 +116,21 @@ class ApprovalsAPIHandler(AgentBoxHandler):
     def decisions(self) -> DecisionManager:
         """The manager of decisions."""
         return self.services.decisions
+
+    async def check_rights(self, request_id: str, verdict: Verdict) -> None:
+        """Reject an answer that also decides what comes later, if the client may only decide this request.
+
+        Raises
+        ------
+        NotAuthorizedError
+        UnknownApprovalError
+        """
+        if verdict.answer.is_lasting:
+            await self.require_write(GRANTS, "an answer that lasts")
+        if verdict.answer.allows and not await self.may_write(_SERVERS):
+            call = (await self.approvals.get(request_id)).call
+            if (call.server, call.tool) in NEVER_GRANTED:
+                await self.require_write(_SERVERS, f"allowing `{call.qualified_name}`")
 
     def to_json(self, request: ApprovalRequest) -> JsonObject:
         """Return the request with its call's progress and log messages."""
@@ -236,6 +256,7 @@ class DecisionHandler(AnswerHandler):
         """Decide an approval request."""
         verdict = verdict_from_json(self.json_object())
         reviewer = await reviewer_of(self, AUTH_RESOURCE)
+        await self.check_rights(request_id, verdict)
         await self.answer(request_id, lambda: self.decisions.decide(request_id, verdict, reviewer=reviewer))
 
 
@@ -262,12 +283,7 @@ class DecisionsHandler(ApprovalsAPIHandler):
         entries = self._entries()
         reviewer = await reviewer_of(self, AUTH_RESOURCE)
         may_read = await self.may_read(AUTH_RESOURCE)
-        verdicts: list[tuple[str, Verdict | InvalidDecisionError]] = []
-        for id, body in entries:
-            try:
-                verdicts.append((id, verdict_from_json(body)))
-            except InvalidDecisionError as error:
-                verdicts.append((id, error))
+        verdicts = [(id, await self._verdict(id, body)) for id, body in entries]
         readable = ((id, verdict) for id, verdict in verdicts if isinstance(verdict, Verdict))
         taken = iter(await self.decisions.decide_all(tuple(readable), reviewer=reviewer))
         answers: list[JsonValue] = [
@@ -275,6 +291,15 @@ class DecisionsHandler(ApprovalsAPIHandler):
             for id, verdict in verdicts
         ]
         self.finish_json({"decisions": answers})
+
+    async def _verdict(self, id: str, body: JsonObject) -> Verdict | AgentBoxError:
+        """Parse a decision; if it is refused, return the error."""
+        try:
+            verdict = verdict_from_json(body)
+            await self.check_rights(id, verdict)
+        except (InvalidDecisionError, NotAuthorizedError, UnknownApprovalError) as error:
+            return error
+        return verdict
 
     def _entries(self) -> list[tuple[str, JsonObject]]:
         body = self.json_object()

@@ -12,8 +12,7 @@ from jupyter_agentbox.core.grant_json import grant_to_json
 from jupyter_agentbox.services.handlers import AgentBoxHandler
 from jupyter_agentbox.services.reviewers import reviewer_of
 
-#: The resource of decisions: whoever may decide may end a grant.
-AUTH_RESOURCE: Final = "jupyter_agentbox:approvals"
+AUTH_RESOURCE: Final = "jupyter_agentbox:grants"
 
 
 class GrantsHandler(AgentBoxHandler):
@@ -37,7 +36,7 @@ class GrantHandler(AgentBoxHandler):
     @web.authenticated
     @authorized
     async def delete(self, grant_id: str) -> None:
-        """End a grant."""
+        """End a grant. It decides, so whoever may decide may end one, and nobody else."""
         reviewer = await reviewer_of(self, AUTH_RESOURCE)
         await self.services.grants.revoke(grant_id, reviewer=reviewer)
         await self.services.changes.note(Change.GRANT_REVOKED, {"grant": grant_id}, by=reviewer)

@@ -133,7 +133,7 @@ class SignInCallbackHandler(SignInBaseHandler):
 
     def write_error(self, status_code: int, **kwargs: Any) -> None:
         """Respond with a page, because a person sees it."""
-        error = kwargs.get("exc_info", (None, None, None))[1]
+        error = self.error_in(kwargs)
         if not isinstance(error, AgentBoxError):
             super().write_error(status_code, **kwargs)
             return

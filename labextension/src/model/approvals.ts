@@ -465,6 +465,9 @@ function connectionAfter(error: unknown): Connection {
   if (error.status === 404) {
     return 'absent';
   }
+  if (error.reason === 'not_authorized') {
+    return 'unauthorized';
+  }
   if (error.status === 401 || error.status === 403) {
     return 'forbidden';
   }

@@ -403,6 +403,15 @@ test.each([
   expect(model.connection).toBe('unreachable');
 });
 
+test('who may not read requests is not told to log in', async () => {
+  const server = new Server();
+  server.status = 403;
+  server.reason = 'not_authorized';
+  const model = new ApprovalModel(server);
+  await model.refresh();
+  expect(model.connection).toBe('unauthorized');
+});
+
 test("an error of the server's own does not say that the server is stopped", async () => {
   const server = new Server();
   server.status = 503;

@@ -155,6 +155,9 @@ function ConnectionNote(): JSX.Element | null {
     forbidden: trans.__(
       'The server refused to list the requests. Log in again.'
     ),
+    unauthorized: trans.__(
+      'You can use this server, but you do not have the right to read its requests.'
+    ),
     stopped: trans.__(
       'The server was stopped, or cannot list its requests. If it was stopped, start it again and reload the page.'
     ),

@@ -23,8 +23,13 @@ const IDLE_INTERVAL = 10_000;
 /** What the connection is after a poll that failed, which the next one follows soon: the server may be back. */
 const FAILURES: readonly Connection[] = ['unreachable', 'failing'];
 
-/** The same if a Hub answered in place of the server. */
-const REFUSALS: readonly Connection[] = ['forbidden', 'stopped', 'absent'];
+/** The same if a Hub answered in place of the server, or the server will refuse the next one, too. */
+const REFUSALS: readonly Connection[] = [
+  'forbidden',
+  'unauthorized',
+  'stopped',
+  'absent'
+];
 
 /** Connects events, visibility and a poll to the model of all requests. */
 export class ApprovalsUpdater implements IDisposable {

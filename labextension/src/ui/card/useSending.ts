@@ -177,6 +177,12 @@ export function explain(
       'You can use this server, but only its owner, or somebody with the right to, decides here. The request still waits.'
     );
   }
+  if (error instanceof RequestError && error.reason === 'not_authorized') {
+    return trans.__(
+      'You do not have the right to give this answer here: %1 The request still waits.',
+      messageOf(error, 300)
+    );
+  }
   if (error instanceof RequestError && error.status === 403) {
     return trans.__(
       'The server refused your answer. If your login has ended, log in again in another tab and try again here: what you typed is kept. Otherwise you are not allowed to decide this request.'

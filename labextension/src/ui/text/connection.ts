@@ -18,6 +18,10 @@ export function describeLoss(
       return trans.__(
         'Your login has ended, or the server was restarted. Log in again in another tab, then come back: what you typed here is kept.'
       );
+    case 'unauthorized':
+      return trans.__(
+        'You can use this server, but you do not have the right to read its requests, so you cannot decide this one here.'
+      );
     case 'unreachable':
       return trans.__(
         'The server cannot be reached, so this cannot be decided now. It returns when the server does; if the server was stopped, start it again.'

@@ -67,6 +67,7 @@ test('what is not known is not said of a request that is over', async () => {
 
 test.each([
   [403, 'not_a_decider', 'still waits'],
+  [403, 'not_authorized', 'still waits'],
   [403, 'needs_person', 'Log in'],
   [403, null, 'try again'],
   [409, null, 'review it again']

@@ -170,6 +170,14 @@ test('who may use the server only is told that others decide', () => {
   expect(explain(error, nameOf, trans)).toContain('only its owner');
 });
 
+test('who lacks a right is told which, and that it is not their login', () => {
+  const why = 'this requires the right `custom:agentbox:manage`.';
+  const error = new RequestError(403, why, null, null, 'not_authorized');
+  expect(explain(error, nameOf, trans)).toBe(
+    `You do not have the right to give this answer here: ${why} The request still waits.`
+  );
+});
+
 test('a conflict names the winner', () => {
   const error = new RequestError(409, '', null, allowed());
   expect(explain(error, nameOf, trans)).toBe(
