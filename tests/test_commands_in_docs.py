@@ -22,7 +22,7 @@ import re
 import shlex
 from collections.abc import Iterator
 from importlib.metadata import metadata
-from itertools import takewhile
+from itertools import dropwhile, takewhile
 from pathlib import Path
 from typing import Any
 
@@ -119,6 +119,9 @@ def check(program: str, arguments: list[str]) -> None:
             assert importlib.util.find_spec(module) is not None
         case ["python" | "python3", script] if script.endswith(".py"):
             pass
+        case ["xargs", *_, "sh", "-c", script, "sh"]:
+            program, *rest = [*dropwhile(lambda word: word != "$@", shlex.split(script))][1:]
+            check(program, rest)
         case ["make", target, *_]:
             assert re.search(rf"^{re.escape(target)}:", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE)
         case [name, *_]:

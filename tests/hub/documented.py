@@ -249,7 +249,7 @@ def set_up(site: Site, ports: Sequence[int]) -> None:
         "https://warehouse.example.org": site.outside.url,
         "otlp+https://collector.example.org:4318": f"otlp+{site.outside.url}",
     }
-    (kernel,) = (block for block in blocks("jupyterhub") if block.language == "console")
+    kernel, _check = commands("jupyterhub")
     machine.run(kernel.commands())
     machine.run("".join(f"useradd --create-home {user}\n" for user in USERS))
     machine.run(said("hub-service", "useradd"))

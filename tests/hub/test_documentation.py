@@ -61,6 +61,21 @@ def test_who_has_the_scope_decides_at_a_users_server_and_nobody_else_does(site: 
         assert (code, answer["decision"]["reviewer"], answer["decision"]["via"]) == (200, user, "browser")
 
 
+def test_the_check_that_the_page_shows_finds_no_problem_in_what_the_pages_set_up(site: Site) -> None:
+    start_server(site, "ada")
+    _kernel, check = commands("jupyterhub")
+    done = site.machine.attempt(check.commands())
+    assert (done.returncode, "PROBLEM" in done.stdout) == (0, False), done.stdout
+    assert f"{site.url}user/ada/" in done.stdout, done.stdout
+
+
+def test_a_users_kernel_names_the_address_at_which_people_find_the_server(site: Site) -> None:
+    with site.kernel("ada") as kernel:
+        said = kernel.run("%agentbox")
+
+    assert f"{site.url}user/ada/" in said
+
+
 def test_a_backup_that_was_made_as_the_page_says_can_be_restored_and_its_record_verified(site: Site) -> None:
     with site.kernel("ada") as kernel:
         kernel.run(f"{TOOLS}tools.warehouse.list_tables()")

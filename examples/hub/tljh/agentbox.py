@@ -8,6 +8,7 @@ c = get_config()  # noqa: F821  # JupyterHub defines it
 token = Path("/etc/agentbox/service.env").read_text("ascii").strip().removeprefix("JUPYTERHUB_API_TOKEN=")
 
 c.Spawner.disable_user_config = True
+c.JupyterHub.public_url = "https://hub.example.org/"
 # Added, not set: The Littlest JupyterHub has a service and a role of its own, which stop idle servers.
 c.JupyterHub.services.append(
     {"name": "agentbox", "url": "http://127.0.0.1:8090", "api_token": token, "oauth_no_confirm": True}
