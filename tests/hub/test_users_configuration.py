@@ -1,4 +1,4 @@
-"""What users write into files of their own against the site's rules, with and without `disable_user_config`."""
+"""What users write into files of their own against the site, with and without `disable_user_config`."""
 
 from __future__ import annotations
 
@@ -25,19 +25,38 @@ c.AgentBoxApp.rules_path = "{home}/loose/agentbox_rules.json"
 c.AgentBoxApp.audit_sinks = []
 END
 """
+#: Where Jupyter looks for a user's kernelspecs before it looks for those of the site.
+KERNELS = ".local/share/jupyter/kernels"
 CALLS = {"git.push": "ask", "git.log": "allow", "warehouse.query": "allow"}
 
 
-@pytest.fixture(params=["cleo", CONFIGURES])
+SITES_KERNEL = "/opt/site/share/jupyter/kernels/agentbox-sandbox/kernel.json"
+
+
+def own_kernelspecs(site: Site) -> dict[str, Any]:
+    """Return kernelspecs of a user's: as loose as the user likes, also with the site's name, and of another program."""
+    spec = json.loads(site.machine.run(f"cat {SITES_KERNEL}"))
+    loose = json.loads(json.dumps(spec))
+    loose["env"] = {"OWN_KERNELSPEC": "1"}
+    loose["metadata"]["kernel_provisioner"]["config"] = {"environment": ["*", "JUPYTERHUB_API_TOKEN"]}
+    other = {**spec, "argv": ["sh", "-c", "touch ~/started; env > ~/started"]}
+    return {"agentbox-sandbox": loose, "loose": loose, "other": other, "plain": {**other, "metadata": {}}}
+
+
+@pytest.fixture(scope="module", params=["cleo", CONFIGURES])
 def user(site: Site, request: pytest.FixtureRequest) -> Iterator[str]:
     """A user who has written such files, without and with a server that reads a user's configuration."""
     name, home = request.param, f"/home/{request.param}"
     site.stop_servers(name)
     site.machine.run(FILES.format(allow=json.dumps(ALLOW), home=home), name, home=True)
+    for kernel, spec in own_kernelspecs(site).items():
+        place = f"{KERNELS}/{kernel}"
+        text = json.dumps(spec)
+        site.machine.run(f"mkdir -p {place}\ncat > {place}/kernel.json <<'END'\n{text}\nEND", name, home=True)
     start_server(site, name)
     yield name
     site.stop_servers(name)
-    site.machine.run("rm -r .jupyter loose .bash_profile && cp /etc/skel/.profile .", name, home=True)
+    site.machine.run(f"rm -r .jupyter loose .bash_profile {KERNELS} && cp /etc/skel/.profile .", name, home=True)
 
 
 def test_no_file_of_a_user_loosens_a_rule_of_the_site_whether_their_configuration_is_read_or_not(
@@ -71,6 +90,28 @@ def test_the_records_of_a_user_go_where_the_site_says_whether_their_configuratio
 
     assert f"list_tables for {user}" in said
     assert any(f'"{user}"' in body for _, body in site.outside.records[before:])
+
+
+def test_no_kernelspec_of_a_user_is_listed_or_started_whether_their_configuration_is_read_or_not(
+    site: Site, user: str
+) -> None:
+    token, api = site.token_of(user), f"user/{user}/api/"
+
+    listed = site.api(f"{api}kernelspecs", token=token)["kernelspecs"]
+    refused = {name: site.ask(f"{api}kernels", {"name": name}, token=token)[0] for name in ("loose", "other", "plain")}
+
+    assert [*listed] == ["agentbox-sandbox"]
+    assert "OWN_KERNELSPEC" not in listed["agentbox-sandbox"]["spec"]["env"]
+    assert refused == {"loose": 404, "other": 404, "plain": 404}
+    assert site.machine.run("ls", user, home=True).count("started") == 0
+
+
+def test_a_kernelspec_of_a_user_with_the_name_of_the_sites_starts_the_sites(site: Site, user: str) -> None:
+    with site.kernel(user) as kernel:
+        found = kernel.run("import os; print(*sorted(os.environ))").split()
+
+    assert "PATH" in found
+    assert [name for name in found if name == "OWN_KERNELSPEC" or "JUPYTERHUB" in name or "TOKEN" in name] == []
 
 
 RULES = "/etc/jupyter/agentbox_rules.json"
