@@ -264,7 +264,7 @@ def build(
     def site() -> SitePolicy:
         return rule_source.load().site
 
-    trail = _trail(settings, site, clock, redaction)
+    trail = _trail(settings, site, clock)
     kept = RecordedStore(store, trail.current, trail.for_running)
     trusted = (
         None
@@ -409,9 +409,10 @@ def _facts(policies: PolicyManager, tools: McpServers) -> Facts:
     )
 
 
-def _trail(settings: Settings, site: Callable[[], SitePolicy], clock: Clock, redaction: Redaction) -> SiteTrail:
-    audit = replace(settings.audit, spool=settings.audit.spool or str(audit_spool_path()))
-    make = partial(made_trail, clock=clock, ids=RandomIds(), redaction=redaction, environment=os.environ)
+def _trail(settings: Settings, site: Callable[[], SitePolicy], clock: Clock) -> SiteTrail:
+    spool = settings.audit.spool or str(audit_spool_path())
+    audit = replace(settings.audit, spool=spool, secret_names=settings.secret_names)
+    make = partial(made_trail, clock=clock, ids=RandomIds(), environment=os.environ)
     return SiteTrail(audit, site=site, make=make)
 
 

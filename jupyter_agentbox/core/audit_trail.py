@@ -19,7 +19,7 @@ from .approval_json import outcome_to_json
 from .approvals import ApprovalRequest, Decision, OutcomeState, Status
 from .audit import GENESIS
 from .calls import LONG, JsonObject, JsonValue, Omission, canonical_json, is_long
-from .redaction import Redaction
+from .redaction import SECRET_NAMES, Redaction
 from .site_policy import SiteAudit
 from .text import encodable
 from .times import json_time
@@ -108,6 +108,8 @@ class AuditSettings:
         Which arguments records contain.
     token_file : str
         File with the bearer token for HTTP sinks; empty for none.
+    secret_names : tuple of str
+        Patterns of names whose values the records of a user's server omit.
     spool : str
         Spool directory; empty for the one in the user's data directory.
     spool_bytes : int
@@ -124,21 +126,36 @@ class AuditSettings:
     when_down: WhenDown = WhenDown.SPOOL
     arguments: ArgumentsKept = ArgumentsKept.REDACTED
     token_file: str = ""
+    secret_names: tuple[str, ...] = SECRET_NAMES
     spool: str = ""
     spool_bytes: int = 50_000_000
     patience: float = 5.0
     last_patience: float = 3.0
     pause: float = 0.5
 
-    def with_site(self, site: SiteAudit) -> AuditSettings:
-        """Return the settings with the site's sinks first, and overridden by the site's other settings."""
-        return replace(
+    def with_site(self, site: SiteAudit) -> tuple[AuditSettings, ...]:
+        """Return the settings of each chain of records: of the site's sinks, and of others that get different records.
+
+        The site's settings override the user's. Where it has none about secrets, no setting of the user lets any into
+        the records for its sinks.
+        """
+        own = replace(
             self,
-            sinks=tuple(dict.fromkeys((*site.sinks, *self.sinks))),
+            sinks=tuple(dict.fromkeys(sink for sink in self.sinks if sink not in site.sinks)),
             when_down=WhenDown(site.when_down) if site.when_down else self.when_down,
             arguments=ArgumentsKept(site.arguments) if site.arguments else self.arguments,
             token_file=site.token_file or self.token_file,
         )
+        is_loose = not site.arguments and own.arguments is ArgumentsKept.FULL
+        sites = replace(
+            own,
+            sinks=site.sinks,
+            arguments=ArgumentsKept.REDACTED if is_loose else own.arguments,
+            secret_names=SECRET_NAMES if site.secret_names is None else site.secret_names,
+        )
+        if replace(sites, sinks=own.sinks) == own:
+            sites, own = replace(own, sinks=(*site.sinks, *own.sinks)), replace(own, sinks=())
+        return tuple(settings for settings in (sites, own) if settings.sinks)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

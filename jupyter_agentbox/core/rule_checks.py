@@ -58,7 +58,7 @@ HUB_POLICY_KEYS: Final = ("url", "public_key", "hub")
 #: 32 bytes in base64.
 _PUBLIC_KEY: Final = re.compile(r"[A-Za-z0-9+/]{43}=")
 _TRUST_KEY: Final = re.compile(r"[0-9a-f]{64}")
-_AUDIT_KEYS: Final = ("sinks", "when_down", "arguments", "token_file")
+_AUDIT_KEYS: Final = ("sinks", "when_down", "arguments", "token_file", "secret_names")
 
 
 class RuleChecker:
@@ -171,6 +171,17 @@ class RuleChecker:
         self._check_choice(given, "when_down", [one.value for one in WhenDown], needed=False)
         self._check_choice(given, "arguments", [one.value for one in ArgumentsKept], needed=False)
         self.check_text(given, "token_file", MAX_PATTERN)
+        self._check_secret_names(given)
+
+    def _check_secret_names(self, audit: Node) -> None:
+        given = member(audit, "secret_names")
+        if given is not None and not isinstance(given.content, list):
+            self.say(given, '`secret_names` must be a list of patterns: `["*password*", "*_token"]`')
+        for name in items(audit, "secret_names"):
+            if not isinstance(name.content, str) or not 0 < len(name.content) <= MAX_PATTERN:
+                self.say(name, "a name of secrets must be a non-empty string")
+            elif problem := problem_of_pattern(name.content):
+                self.say(name, f"`secret_names`: {problem}")
 
     def _check_central(self, given: Node | None) -> None:
         if given is None:

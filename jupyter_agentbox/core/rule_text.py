@@ -121,11 +121,13 @@ def _hub_policy(node: Node) -> HubPolicySource:
 
 def _site_audit(node: Node) -> SiteAudit:
     given = node.value if isinstance(node.value, dict) else {}
+    names = tuple(str(name.value) for name in items(node, "secret_names"))
     return SiteAudit(
         sinks=tuple(str(sink.value) for sink in items(node, "sinks")),
         when_down=str(given.get("when_down", "")),
         arguments=str(given.get("arguments", "")),
         token_file=str(given.get("token_file", "")),
+        secret_names=names if "secret_names" in given else None,
     )
 
 

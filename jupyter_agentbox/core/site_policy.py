@@ -213,12 +213,15 @@ class SiteAudit:
         Which arguments records contain; empty to use the settings.
     token_file : str
         File with the bearer token for HTTP sinks; empty to use the settings.
+    secret_names : tuple of str, or None
+        Patterns of names whose values are omitted from records for these sinks; ``None`` for the default names.
     """
 
     sinks: tuple[str, ...] = ()
     when_down: str = ""
     arguments: str = ""
     token_file: str = ""
+    secret_names: tuple[str, ...] | None = None
 
     def then(self, other: SiteAudit) -> SiteAudit:
         """Merge two files' settings: all sinks, and otherwise the first file's values."""
@@ -227,6 +230,7 @@ class SiteAudit:
             when_down=self.when_down or other.when_down,
             arguments=self.arguments or other.arguments,
             token_file=self.token_file or other.token_file,
+            secret_names=other.secret_names if self.secret_names is None else self.secret_names,
         )
 
 

@@ -293,6 +293,8 @@ def test_a_file_of_the_site_says_where_records_go() -> None:
         files=("rules.json",),
     )
     assert site(audit={"sinks": []}).site == SitePolicy(files=("rules.json",))
+    for names in ([], ["*password*", "iban"]):
+        assert site(audit={"sinks": [], "secret_names": names}).site.audit.secret_names == tuple(names)
 
 
 #: Addresses that would match no server at all -> what is said of them.
@@ -328,6 +330,9 @@ UNMATCHABLE = {
         ({"audit": {"sinks": [], "when_down": "run"}}, "`when_down` must be"),
         ({"audit": {"sinks": [], "arguments": "all"}}, "`arguments` must be"),
         ({"audit": {"sinks": [], "token_file": ""}}, "`token_file` is empty"),
+        ({"audit": {"sinks": [], "secret_names": "iban"}}, "`secret_names` must be a list of patterns"),
+        ({"audit": {"sinks": [], "secret_names": [1]}}, "a name of secrets must be a non-empty string"),
+        ({"audit": {"sinks": [], "secret_names": ["[a"]}}, "`secret_names`: "),
         ({"audit": {"sinks": [], "sink": []}}, "unknown key `sink`"),
         ({"features": []}, "`features` must be an object"),
         ({"features": {"grant": "force-off"}}, "unknown key `grant`: did you mean `grants`?"),

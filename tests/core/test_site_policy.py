@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from jupyter_agentbox.core.audit_trail import ArgumentsKept, AuditSettings, WhenDown
+from jupyter_agentbox.core.redaction import SECRET_NAMES
 from jupyter_agentbox.core.site_policy import Feature, Lock, ServerPattern, SiteAudit, SitePolicy
 from jupyter_agentbox.exceptions import LockedError
 
@@ -254,16 +257,49 @@ def test_the_servers_of_a_site_are_written_as_they_stand_in_a_file() -> None:
 
 def test_records_go_to_the_places_of_all_files_and_of_the_rest_the_first_says() -> None:
     first = SiteAudit(sinks=("stdout:", "syslog:///dev/log"), when_down="deny")
-    second = SiteAudit(sinks=("syslog:///dev/log", "file:///x"), when_down="spool", arguments="digest")
+    second = SiteAudit(
+        sinks=("syslog:///dev/log", "file:///x"), when_down="spool", arguments="digest", secret_names=("iban",)
+    )
     both = SiteAudit(
-        sinks=("stdout:", "syslog:///dev/log", "file:///x"), when_down="deny", arguments="digest", token_file=""
+        sinks=("stdout:", "syslog:///dev/log", "file:///x"),
+        when_down="deny",
+        arguments="digest",
+        token_file="",
+        secret_names=("iban",),
     )
     assert SitePolicy(audit=first).with_stricter(SitePolicy(audit=second)).audit == both
-    settings = AuditSettings(sinks=("file:///x", "file:///y"), arguments=ArgumentsKept.FULL, token_file="t")
-    assert settings.with_site(SiteAudit()) == settings
-    assert settings.with_site(both) == AuditSettings(
-        sinks=("stdout:", "syslog:///dev/log", "file:///x", "file:///y"),
-        when_down=WhenDown.DENY,
-        arguments=ArgumentsKept.DIGEST,
-        token_file="t",
+    assert SitePolicy(audit=replace(first, secret_names=())).with_stricter(SitePolicy(audit=second)).audit == replace(
+        both, secret_names=()
     )
+    settings = AuditSettings(
+        sinks=("file:///x", "file:///y"), arguments=ArgumentsKept.FULL, token_file="t", secret_names=("iban",)
+    )
+    assert settings.with_site(SiteAudit()) == (settings,)
+    assert AuditSettings().with_site(SiteAudit()) == ()
+    assert settings.with_site(both) == (
+        AuditSettings(
+            sinks=("stdout:", "syslog:///dev/log", "file:///x", "file:///y"),
+            when_down=WhenDown.DENY,
+            arguments=ArgumentsKept.DIGEST,
+            token_file="t",
+            secret_names=("iban",),
+        ),
+    )
+
+
+def test_the_places_of_the_site_get_records_without_what_the_site_calls_secret_and_the_users_keep_theirs() -> None:
+    own = AuditSettings(sinks=("file:///y",), secret_names=())
+    kept = {settings.sinks: settings.secret_names for settings in own.with_site(SiteAudit(sinks=("stdout:",)))}
+    assert kept == {("stdout:",): SECRET_NAMES, ("file:///y",): ()}
+    named = SiteAudit(sinks=("stdout:",), secret_names=("iban",))
+    assert [settings.secret_names for settings in own.with_site(named)] == [("iban",), ()]
+    (only,) = replace(own, sinks=()).with_site(named)
+    assert (only.sinks, only.secret_names) == (("stdout:",), ("iban",))
+
+
+def test_a_user_who_wants_all_arguments_recorded_does_not_want_that_for_the_site() -> None:
+    own = AuditSettings(sinks=("file:///y",), arguments=ArgumentsKept.FULL)
+    kept = [settings.arguments for settings in own.with_site(SiteAudit(sinks=("stdout:",)))]
+    assert kept == [ArgumentsKept.REDACTED, ArgumentsKept.FULL]
+    (together,) = own.with_site(SiteAudit(sinks=("stdout:",), arguments="full"))
+    assert (together.sinks, together.arguments) == (("stdout:", "file:///y"), ArgumentsKept.FULL)

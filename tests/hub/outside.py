@@ -10,7 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 _QUERY = {"type": "object", "properties": {"sql": {"type": "string"}}, "required": ["sql"]}
-_LIST = {"type": "object", "properties": {"like": {"type": "string"}}}
+_LIST = {"type": "object", "properties": {"like": {"type": "string"}, "password": {"type": "string"}}}
 TOOLS = {"list_tables": _LIST, "query": _QUERY, "drop_table": {"type": "object"}}
 
 

@@ -23,6 +23,8 @@ import os
 os.environ["JUPYTER_CONFIG_PATH"] = "{home}/loose"
 c.AgentBoxApp.rules_path = "{home}/loose/agentbox_rules.json"
 c.AgentBoxApp.audit_sinks = []
+c.AgentBoxApp.audit_arguments = "full"
+c.AgentBoxApp.secret_names = []
 END
 """
 #: Where Jupyter looks for a user's kernelspecs before it looks for those of the site.
@@ -112,6 +114,22 @@ def test_a_kernelspec_of_a_user_with_the_name_of_the_sites_starts_the_sites(site
 
     assert "PATH" in found
     assert [name for name in found if name == "OWN_KERNELSPEC" or "JUPYTERHUB" in name or "TOKEN" in name] == []
+
+
+def test_the_records_for_the_site_have_no_secret_of_a_user_to_whom_nothing_is_one(site: Site, user: str) -> None:
+    before, secret = len(site.outside.records), f"hunter2-of-{user}"
+    with site.kernel(user) as kernel:
+        said = kernel.run(
+            f"from jupyter_agentbox import tools\nprint(tools.warehouse.list_tables(password={secret!r}))"
+        )
+    site.stop_servers(user)  # which sends what is left, also to the Hub service
+
+    assert f"list_tables for {user}" in said
+    assert site.outside.called[-1][1] == {"password": secret}
+    sent = "".join(body for _, body in site.outside.records[before:])
+    assert (f'"{user}"' in sent, "[redacted]" in sent, secret in sent) == (True, True, False)
+    status, reported = site.read(f"services/agentbox/api/reports?user={user}", "dan")
+    assert (status, "[redacted]" in reported, secret in reported) == (200, True, False)
 
 
 RULES = "/etc/jupyter/agentbox_rules.json"

@@ -82,8 +82,8 @@ class RecordedStore:
         trail = self._trail_for_running()
         if trail is None:
             return await write()
-        sequence = await trail.announce(AuditEvent.DECIDED, request)
-        return await write_announced(write, revoke=lambda: trail.revoke(sequence, request, "the store did not take it"))
+        numbers = await trail.announce(AuditEvent.DECIDED, request)
+        return await write_announced(write, revoke=lambda: trail.revoke(numbers, request, "the store did not take it"))
 
     async def _write_and_note(
         self, event: AuditEvent, request: ApprovalRequest, write: Callable[[], Awaitable[bool]]

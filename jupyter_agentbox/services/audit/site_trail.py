@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -23,14 +23,14 @@ _FOUND: Final = 0.05
 
 @dataclass(slots=True)
 class _Made:
-    """A trail, and the settings from which it was made."""
+    """A trail, and the settings of each of its chains."""
 
-    settings: AuditSettings
+    settings: Sequence[AuditSettings]
     trail: AuditTrail | None
 
 
 class SiteTrail:
-    """Provides the current trail. A change of sinks starts a new chain.
+    """Provides the current trail. A change of the settings starts new chains.
 
     Parameters
     ----------
@@ -39,7 +39,8 @@ class SiteTrail:
     site : callable
         Returns the site's current policy; the same object if nothing changed.
     make : callable
-        Creates a trail, or none if there is no sink; raises `ValueError` if a sink is invalid.
+        Creates a trail, given the settings of its chains, or none if it has no chain; raises `ValueError` if a sink
+        is invalid.
     clock : callable
         Monotonic clock, in seconds.
 
@@ -54,7 +55,7 @@ class SiteTrail:
         settings: AuditSettings,
         *,
         site: Callable[[], SitePolicy],
-        make: Callable[[AuditSettings], AuditTrail | None],
+        make: Callable[[Sequence[AuditSettings]], AuditTrail | None],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._settings = settings
@@ -69,13 +70,13 @@ class SiteTrail:
         self._is_running = False
 
     def start(self) -> None:
-        """Start the chain."""
+        """Start the trail."""
         self._is_running = True
         if self._made.trail is not None:
             self._made.trail.start()
 
     async def aclose(self) -> None:
-        """End the chain."""
+        """End the trail."""
         self._is_running = False
         if self._made.trail is not None:
             await self._made.trail.aclose()

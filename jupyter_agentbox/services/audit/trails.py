@@ -5,7 +5,7 @@ from __future__ import annotations
 import getpass
 import os
 import socket
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -16,37 +16,55 @@ from jupyter_agentbox.core.calls import JsonObject
 from jupyter_agentbox.core.ports import Clock, Ids
 from jupyter_agentbox.core.redaction import Redaction
 
+from .chain import AuditChain
 from .deliveries import Delivery
 from .metrics import count_records
 from .trail import AuditTrail
 
 
 def made_trail(
-    settings: AuditSettings, *, clock: Clock, ids: Ids, redaction: Redaction, environment: Mapping[str, str]
+    settings: Sequence[AuditSettings], *, clock: Clock, ids: Ids, environment: Mapping[str, str]
 ) -> AuditTrail | None:
     """Create the trail; return ``None`` if there is no sink. Opens nothing.
+
+    Parameters
+    ----------
+    settings : sequence of AuditSettings
+        The settings of each chain, which differ in what records contain and where they go.
+    clock : Clock
+        Source of the records' times.
+    ids : Ids
+        Generates the chains' ids.
+    environment : mapping
+        The server's environment, which says whose it is.
 
     Raises
     ------
     ValueError
         If a sink is invalid, or this system cannot spool records.
     """
-    if not settings.sinks:
+    if not settings:
         return None
     if not hasattr(os, "pread"):
         raise ValueError("this operating system cannot store records for audit sinks: configure none here")
-    chain = ids.new()
     whose, token = _whose(environment), environment.get("JUPYTERHUB_API_TOKEN", "")
+    first = settings[0]
     return AuditTrail(
-        [_delivery(address, settings, chain, whose, token) for address in settings.sinks],
-        chain=chain,
+        [_chain(one, ids.new(), whose, token, clock) for one in settings],
+        when_down=first.when_down,
+        patience=first.patience,
+        last_patience=first.last_patience,
+    )
+
+
+def _chain(settings: AuditSettings, id: str, whose: JsonObject, hub_token: str, clock: Clock) -> AuditChain:
+    return AuditChain(
+        [_delivery(address, settings, id, whose, hub_token) for address in settings.sinks],
+        id=id,
         whose=whose,
         clock=clock,
-        redaction=redaction,
-        when_down=settings.when_down,
+        redaction=Redaction(settings.secret_names),
         arguments=settings.arguments,
-        patience=settings.patience,
-        last_patience=settings.last_patience,
     )
 
 

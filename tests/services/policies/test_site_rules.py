@@ -12,12 +12,13 @@ import pytest
 
 from jupyter_agentbox.composition import AgentBox, Settings, build
 from jupyter_agentbox.core.approvals import Answer, ApprovalRequest, Status
-from jupyter_agentbox.core.audit_trail import AuditSettings
+from jupyter_agentbox.core.audit_trail import AuditSettings, check_trail
 from jupyter_agentbox.core.calls import ToolCall
 from jupyter_agentbox.core.grant_uses import Scope
 from jupyter_agentbox.core.grants import GrantTerms
 from jupyter_agentbox.core.policy import Effect, Policy, Rule
 from jupyter_agentbox.core.ports import ApprovalQuery
+from jupyter_agentbox.core.redaction import REDACTED
 from jupyter_agentbox.core.reviewers import Reviewer, Via
 from jupyter_agentbox.core.tools import ServerState, ToolDescription
 from jupyter_agentbox.exceptions import LockedError, ServerConfigurationError, ToolCallRejectedError
@@ -29,6 +30,7 @@ from jupyter_agentbox.testing import FakeAnnouncer, FakeTools
 ADA = Reviewer(name="ada", via=Via.BROWSER)
 DROP = ToolDescription(name="drop")
 CALL = ToolCall(server="shop", tool="drop", arguments={})
+SECRET = "hunter2hunter2"
 EVERYTHING = Policy((Rule(server="*", tool="*", effect=Effect.ALLOW),))
 
 
@@ -172,6 +174,47 @@ async def test_records_go_where_the_site_says_whatever_a_user_sets(site_file: Pa
     await box.aclose()
     started, stopped = map(json.loads, records.read_text().splitlines())
     assert (started["event"], started["when_down"], stopped["event"]) == ("started", "deny", "stopped")
+
+
+@pytest.mark.parametrize(
+    ("names", "kept", "said"),
+    [
+        ((), {}, {"password": REDACTED, "iban": "DE02", "city": "Oslo"}),
+        (("*",), {}, {"password": REDACTED, "iban": "DE02", "city": "Oslo"}),
+        ((), {"secret_names": ["iban"]}, {"password": SECRET, "iban": REDACTED, "city": "Oslo"}),
+    ],
+)
+async def test_a_users_names_of_secrets_count_for_their_own_records_and_not_for_the_sites(
+    site_file: Path, tmp_path: Path, names: tuple[str, ...], kept: dict[str, Any], said: dict[str, str]
+) -> None:
+    of_site, own = tmp_path / "site.jsonl", tmp_path / "own.jsonl"
+    site_file.write_text(json.dumps({"rules": [], "audit": {"sinks": [f"file://{of_site}"], **kept}}))
+    settings = Settings(
+        mcp_config_path=(),
+        database_url=f"sqlite:///{tmp_path / 'x.sqlite'}",
+        secret_names=names,
+        audit=AuditSettings(spool=str(tmp_path / "spool"), sinks=(f"file://{own}",)),
+    )
+    tools = FakeTools({"shop.drop": drop})
+    box = build(settings, announcer=FakeAnnouncer(), own_tools={"shop": tools}, policy=EVERYTHING)
+    await box.start()
+    arguments = {"password": SECRET, "iban": "DE02", "city": "Oslo"}
+    call = ToolCall(server="shop", tool="drop", arguments=arguments)
+    await box.calls.run(call, on_waiting=lambda _: None, on_running=lambda _: None)
+    [stored] = (await box.store.list(ApprovalQuery())).approvals
+    await box.aclose()
+
+    told = {path: [json.loads(line) for line in path.read_text().splitlines()] for path in (of_site, own)}
+    assert [record["event"] for record in told[of_site]] == ["started", "decided", "ended", "stopped"]
+    assert [record["event"] for record in told[own]] == ["started", "decided", "ended", "stopped"]
+    assert [record["arguments"] for record in told[of_site][1:3]] == [said, said]
+    of_user = dict.fromkeys(arguments, REDACTED) if names else arguments
+    assert [record["arguments"] for record in told[own][1:3]] == [of_user, of_user] == 2 * [stored.call.arguments]
+    assert told[of_site][1]["call_digest"] == told[own][1]["call_digest"] == call.digest
+    for path in (of_site, own):
+        (chain,), strange = check_trail(path.read_text().splitlines())
+        assert (chain.is_whole, chain.is_ended, strange) == (True, True, 0)
+    assert told[of_site][0]["chain"] != told[own][0]["chain"]
 
 
 async def test_records_of_a_program_wait_where_those_of_the_server_do_and_not_where_it_works(
