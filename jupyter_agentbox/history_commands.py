@@ -176,6 +176,8 @@ def _lines(files: Sequence[Path]) -> Iterator[str]:
 def _chain_in_words(chain: Chain) -> str:
     name = one_line(chain.id)  # chosen by whoever can send records
     end = "stopped properly" if chain.is_ended else "the server is still running, or was killed"
+    if chain.redacted:
+        end += f"; the Hub service redacted {chain.redacted} of them, whose content the chain does not cover"
     if chain.problem:
         return f"BROKEN {name}: {chain.problem}"
     if chain.missing:

@@ -15,7 +15,7 @@ import pytest
 from jupyter_agentbox.cli import main
 from jupyter_agentbox.core.approvals import ApprovalRequest, Status
 from jupyter_agentbox.core.audit import GENESIS
-from jupyter_agentbox.core.audit_trail import TrailEnd
+from jupyter_agentbox.core.audit_trail import TrailEnd, sealed_again
 from jupyter_agentbox.storage.approvals import SqlApprovalStore, sqlite_url
 from jupyter_agentbox.testing import FakeClock
 from tests.samples import a_call, a_decision, a_request
@@ -247,6 +247,9 @@ def trail(*events: str) -> list[str]:
     return lines
 
 
+OF_REDACTED = "; the Hub service redacted 2 of them, whose content the chain does not cover\n"
+
+
 @pytest.mark.parametrize(
     ("lines", "code", "told"),
     [
@@ -262,6 +265,11 @@ def trail(*events: str) -> list[str]:
             [*trail("started", "stopped"), "a line\n"],
             1,
             "Whole c1: 2 records; stopped properly\n1 line is not a record.\n",
+        ),
+        (
+            [sealed_again(json.loads(line)).decode() + "\n" for line in trail("started", "stopped")],
+            0,
+            f"Whole c1: 2 records; stopped properly{OF_REDACTED}",
         ),
         (
             [TrailEnd().then({"chain": "c1\nWhole c2: 9 records\x1b[2J", "event": "started"})[1].decode()],

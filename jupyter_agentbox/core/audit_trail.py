@@ -27,6 +27,10 @@ from .unique_keys import with_unique_keys
 
 #: The format of the records.
 SCHEMA: Final = "jupyter-agentbox/audit/1"
+#: The hash of what a Hub service left of a record. Only records from which it removed secrets have one.
+RESEALED: Final = "redacted_hash"
+#: The fields that say where a record is in its chain.
+_LINKS: Final = ("schema", "sequence", "previous", "hash")
 #: Maximum size of a record in bytes: it fits into a datagram with its syslog header.
 LONGEST_RECORD: Final = 60_000
 #: Bytes reserved for a record's number, hashes and schema.
@@ -171,6 +175,16 @@ class TrailEnd:
         record: JsonObject = {**_unicode(_short_enough(fields)), **place}
         digest = _hash(record)
         return TrailEnd(sequence=self.sequence + 1, hash=digest), _line({**record, "hash": digest})
+
+
+def sealed_again(record: Mapping[str, JsonValue]) -> bytes:
+    """Return a record from which a Hub service removed secrets, as a line of JSON with a hash of what is left.
+
+    Its own hash stays, as the one that the next record of its chain names.
+    """
+    place = {name: record[name] for name in _LINKS if name in record}
+    left: JsonObject = {**_short_enough({k: v for k, v in record.items() if k not in (*_LINKS, RESEALED)}), **place}
+    return _line({**left, RESEALED: _hash(left)})
 
 
 def _unicode(fields: Mapping[str, JsonValue]) -> Mapping[str, JsonValue]:
@@ -352,6 +366,8 @@ class Chain:
         Why the chain is invalid; empty if it is valid.
     is_ended : bool
         Whether the server's `STOPPED` record is there.
+    redacted : int
+        Number of records from which a Hub service removed secrets. The chain covers their place, but not their content.
     """
 
     id: str
@@ -360,6 +376,7 @@ class Chain:
     missing: tuple[int, ...] = ()
     problem: str = ""
     is_ended: bool = False
+    redacted: int = 0
 
     @property
     def is_whole(self) -> bool:
@@ -372,6 +389,7 @@ class _Found:
     """The records of one chain so far: hash, previous hash and event of each."""
 
     records: dict[int, tuple[str, str, str]] = field(default_factory=dict)
+    redacted: set[int] = field(default_factory=set)
     problem: str = ""
 
 
@@ -414,26 +432,26 @@ def _read(line: str) -> JsonObject | None:
 def read_record(line: str) -> JsonObject | None:
     """Return a record's fields, including its hash; ``None`` if it is invalid, or was changed after it was sealed."""
     record = _read(line)
-    if record is None:
-        return None
+    return record if record is not None and _is_covered(record, by="hash") else None
+
+
+def _is_covered(record: JsonObject, *, by: str) -> bool:
+    """Whether the field with this name is the hash of all others."""
     try:
-        is_sound = record.get("hash") == _hash({name: value for name, value in record.items() if name != "hash"})
+        return record.get(by) == _hash({name: value for name, value in record.items() if name != by})
     except (TypeError, ValueError):
-        is_sound = False
-    return record if is_sound else None
+        return False
 
 
 def _add(found: _Found, record: JsonObject, number: int) -> None:
-    given = record.pop("hash", None)
-    sequence = record.get("sequence")
-    try:
-        is_sound = given == _hash(record) and type(sequence) is int and sequence > 0
-    except (TypeError, ValueError):
-        is_sound = False
-    if not is_sound or not isinstance(sequence, int):
+    sequence, is_redacted = record.get("sequence"), RESEALED in record
+    is_sound = _is_covered(record, by=RESEALED if is_redacted else "hash")
+    if not is_sound or type(sequence) is not int or sequence < 1:
         found.problem = found.problem or f"line {number} was changed: its hash is another"
         return
-    entry = str(given), str(record.get("previous")), str(record.get("event"))
+    if is_redacted:
+        found.redacted.add(sequence)
+    entry = str(record.get("hash")), str(record.get("previous")), str(record.get("event"))
     if found.records.setdefault(sequence, entry) != entry:
         found.problem = found.problem or f"line {number}: there are two records {sequence}"
 
@@ -448,6 +466,7 @@ def _chain(id: str, found: _Found) -> Chain:
         missing=tuple(islice(_gaps(sorted(records)), _NAMED)),
         problem=found.problem,
         is_ended=last > 0 and records[last][2] == AuditEvent.STOPPED.value,
+        redacted=len(found.redacted),
     )
     broken = next(
         (n for n, (_, previous, _) in sorted(records.items()) if previous != _before(records, n, previous)), None

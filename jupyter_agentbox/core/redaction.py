@@ -155,7 +155,7 @@ class Redaction:
                     decision = replace(decision, arguments=kept, edited_digest=digest)
             decision = replace(decision, reason=self.text(decision.reason, secrets))
         if outcome is not None and outcome.error:
-            outcome = replace(outcome, error=_without_beginnings(self.text(outcome.error, secrets), secrets))
+            outcome = replace(outcome, error=self.error(outcome.error, secrets))
         if outcome is not None and outcome.questions:
             outcome = replace(outcome, questions=tuple(map(self._question, outcome.questions)))
         votes = tuple(replace(vote, reason=self.text(vote.reason, secrets)) for vote in request.votes)
@@ -222,6 +222,14 @@ class Redaction:
     def text(self, text: str, secrets: Collection[str] = ()) -> str:
         """Return a text without these secrets, and without anything that looks like one."""
         return self._text(text, _longest_first(secrets))
+
+    def error(self, text: str, secrets: Collection[str] = ()) -> str:
+        """Return an error's text, which may end in the middle of one of these secrets, as `text` does."""
+        return _without_beginnings(self.text(text, secrets), secrets)
+
+    def value(self, value: JsonValue, secrets: Collection[str] = ()) -> JsonValue:
+        """Return a value without those of secret names within it, and its texts as `text` does."""
+        return value if self._names is None else self._value(value, _longest_first(secrets))
 
     def _text(self, text: str, secrets: Sequence[str]) -> str:
         """Return a text without secrets, given those that are known, longest first."""

@@ -19,7 +19,7 @@ from typing import Final
 from jupyter_agentbox.exceptions import ReportRefusedError
 
 from .audit import digest_of
-from .audit_trail import LONGEST_RECORD, read_record
+from .audit_trail import LONGEST_RECORD, RESEALED, read_record
 from .calls import JsonObject
 
 #: Maximum size of a reported record, in bytes.
@@ -64,9 +64,9 @@ class Report:
     sequence : int
         Its number in that chain, from 1.
     line : bytes
-        The record as received, one line of JSON.
+        The record, one line of JSON: as received, or what is left without its secrets.
     fields : JsonObject
-        The record's fields.
+        The record's fields, as received.
     at : datetime
         When it was made, by that server's clock.
     """
@@ -81,6 +81,11 @@ class Report:
     def digest(self) -> str:
         """SHA-256 of the line."""
         return hashlib.sha256(self.line).hexdigest()
+
+    @property
+    def seal(self) -> str:
+        """The hash with which its server sealed it."""
+        return str(self.fields["hash"])
 
     @property
     def hub_server(self) -> str:
@@ -161,6 +166,8 @@ def read_report(line: bytes, *, tenant: str) -> Report:
     fields = read_record(line.decode("ascii")) if _CHARACTERS.fullmatch(line) else None
     if fields is None or not _is_unicode(fields):
         raise ReportRefusedError("a line is not an audit record, or was changed after it was made")
+    if RESEALED in fields:
+        raise ReportRefusedError(f"a record has `{RESEALED}`, which only the service adds")
     chain, sequence = fields.get("chain"), fields.get("sequence")
     if not isinstance(chain, str) or not _CHAIN.fullmatch(chain) or type(sequence) is not int or sequence < 1:
         raise ReportRefusedError("a record has no chain, or no number in it")

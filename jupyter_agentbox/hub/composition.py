@@ -409,6 +409,7 @@ def _reports(basis: _Basis) -> ReportManager:
         basis.metrics,
         clock=basis.clock,
         ids=basis.ids,
+        redaction=basis.redaction,
         per_minute=settings.report_rate,
         keep_days=settings.retention.days,
     )

@@ -6,12 +6,14 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final, Protocol
 
 from jupyter_agentbox.core.calls import LONG
 from jupyter_agentbox.core.ports import Clock, Ids
+from jupyter_agentbox.core.redaction import Redaction
+from jupyter_agentbox.core.report_redaction import redacted_line, redacted_report
 from jupyter_agentbox.core.reports import Gap, Report, read_report
 from jupyter_agentbox.exceptions import ReportRefusedError, StorageError
 from jupyter_agentbox.storage.holds import Hold
@@ -67,6 +69,8 @@ class ReportManager:
         Counts them.
     clock, ids
         The times and ids of holds.
+    redaction : Redaction
+        Removes secrets: what users' servers call a secret is up to users.
     per_minute : int
         How many records one user may report per minute.
     keep_days : float or None
@@ -82,6 +86,7 @@ class ReportManager:
         *,
         clock: Clock,
         ids: Ids,
+        redaction: Redaction,
         per_minute: int,
         keep_days: float | None = None,
         now: Callable[[], float] = time.monotonic,
@@ -90,13 +95,14 @@ class ReportManager:
         self._metrics = metrics
         self._clock = clock
         self._ids = ids
+        self._redaction = redaction
         self._per_minute = per_minute
         self._keep_days = keep_days
         self._now = now
         self._allowances: dict[str, _Allowance] = {}
 
     async def take(self, body: bytes, caller: Caller) -> Taken:
-        """Add records to the caller's chain. They are on the disk when this returns.
+        """Add records to the caller's chain, without secrets. They are on the disk when this returns.
 
         Raises
         ------
@@ -118,8 +124,9 @@ class ReportManager:
         return taken
 
     async def page(self, query: ReportQuery) -> Sequence[ReportRow]:
-        """Return the next rows."""
-        return await self._reports.page(query)
+        """Return the next rows, without what was declared secret after they were stored, either."""
+        rows = await self._reports.page(query)
+        return await asyncio.to_thread(lambda: [self._redacted(row) for row in rows])
 
     async def gaps(self) -> Sequence[Gap]:
         """Return the gaps in the records."""
@@ -182,10 +189,14 @@ class ReportManager:
             log.warning("the audit chain will cover the last reports after the next start: %s", error)
         await self._reports.aclose()
 
-    @staticmethod
-    async def _read(lines: Sequence[bytes], caller: Caller) -> list[Report]:
+    def _redacted(self, row: ReportRow) -> ReportRow:
+        if row.record is None or row.is_note:
+            return row
+        return replace(row, record=redacted_line(row.record, self._redaction))
+
+    async def _read(self, lines: Sequence[bytes], caller: Caller) -> list[Report]:
         def read() -> list[Report]:
-            return [read_report(line, tenant=caller.name) for line in lines]
+            return [redacted_report(read_report(line, tenant=caller.name), self._redaction) for line in lines]
 
         # In a thread: records of very many values would block the loop.
         return await asyncio.to_thread(read) if sum(map(len, lines)) > LONG else read()

@@ -127,9 +127,10 @@ class HubTraits(HasTraits):
         Unicode(),
         default_value=list(SECRET_NAMES),
         help=(
-            "Names whose values are omitted from the record, as patterns: of arguments, of keys within them, of headers"
-            " and variables; `apiKey` and `API-KEY` are compared as `api_key`. This replaces the default, so repeat"
-            " what of it you need. Approvers see the values as long as a request waits."
+            "Names whose values are omitted from the record, also from what users' servers report, as patterns: of"
+            " arguments, of keys within them, of headers and variables; `apiKey` and `API-KEY` are compared as"
+            " `api_key`. This replaces the default, so repeat what of it you need. Approvers see the values as long as"
+            " a request waits."
         ),
     ).tag(config=True)
     audit_sinks = Addresses(

@@ -7,6 +7,7 @@ service's: they are created when it opens the database, and are not part of `MIG
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -123,7 +124,7 @@ class ReportRow:
     received_at : datetime
         When it was received.
     record : bytes or None
-        The line as received, or the service's own note; ``None`` if it was removed.
+        The record that was reported, without its secrets, or the service's own note; ``None`` if it was removed.
     digest, hash : str
         SHA-256 of the record, and the hash of the row.
     is_note : bool
@@ -422,9 +423,17 @@ def _fresh(connection: Connection, tenant: str, chain: str, reported: Sequence[R
         if report.sequence not in known:
             known[report.sequence] = report.digest
             fresh.append(report)
-        elif known[report.sequence] != report.digest:
+        elif known[report.sequence] != report.digest and not _is_stored(connection, report):
             raise ReportRefusedError(f"another record {report.sequence} of its chain came before")
     return fresh
+
+
+def _is_stored(connection: Connection, report: Report) -> bool:
+    """Whether the record was stored when other names were those of secrets, so that other values are left of it."""
+    columns = reports.c
+    is_its = (columns.chain == report.chain) & (columns.sequence == report.sequence)
+    line = connection.scalar(select(columns.record).where(is_its))
+    return line is not None and json.loads(line).get("hash") == report.seal
 
 
 def _add_to_chain(connection: Connection, tip: _Tip, chain: str, fresh: Sequence[Report]) -> None:

@@ -20,8 +20,10 @@ from jupyter_agentbox.core.audit_trail import (
     event_of,
     first_event_of,
     has_long_arguments,
+    read_record,
     record_time,
     request_fields,
+    sealed_again,
 )
 from jupyter_agentbox.core.calls import LONG, JsonObject
 from jupyter_agentbox.core.policy import Effect, Evaluation
@@ -91,6 +93,18 @@ def test_a_changed_record_is_found(forged: object) -> None:
     chain = checked([*lines, lines[1]])
     assert not chain.is_whole
     assert chain.problem == "line 2 was changed: its hash is another"
+
+
+def test_a_record_that_a_hub_service_redacted_keeps_its_place_and_is_counted() -> None:
+    lines = trail("started", "asked", "stopped")
+    redacted = sealed_again({**json.loads(lines[1]), "arguments": {"password": "[redacted]"}}).decode()
+    whole = Chain(id="c1", records=3, last=3, is_ended=True, redacted=1)
+    assert checked([lines[0], redacted, lines[2]]) == checked([*lines, redacted]) == whole
+    assert read_record(redacted) is None
+    forged = json.dumps({**json.loads(redacted), "arguments": {}})
+    assert checked([lines[0], forged, lines[2]]).problem == "line 2 was changed: its hash is another"
+    moved = sealed_again({**json.loads(lines[1]), "hash": "0" * 64}).decode()
+    assert checked([lines[0], moved, lines[2]]).problem == "record 3 follows another one"
 
 
 def test_a_record_that_was_written_anew_does_not_fit_to_the_next_one() -> None:

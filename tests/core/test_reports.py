@@ -67,6 +67,7 @@ def test_what_a_record_says_and_its_hash_belong_together() -> None:
         (a_line(chain="service/ada"), "no chain"),
         (a_line(chain=7), "no chain"),
         (a_line(time="noon"), "no time"),
+        (a_line(redacted_hash="0f" * 32), "only the service adds"),
         (a_line(time="2026-05-01T12:00:00"), "no time"),
         (b"x" * (LONGEST_REPORT + 1), "bytes"),
         *((raw(a_line(tool=character)), "not an audit record") for character in (*STRANGE, "\x7f", "ü")),

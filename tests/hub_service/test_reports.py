@@ -9,6 +9,7 @@ import json
 import sqlite3
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from google.protobuf.json_format import Parse
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
 
 from jupyter_agentbox.composition import AgentBox, Settings, build
-from jupyter_agentbox.core.audit_trail import AuditSettings, TrailEnd
+from jupyter_agentbox.core.audit_trail import AuditSettings, TrailEnd, check_trail
 from jupyter_agentbox.core.calls import ToolCall
 from jupyter_agentbox.core.policy import Effect, Policy, Rule
 from jupyter_agentbox.core.reports import read_report
@@ -29,6 +30,7 @@ from jupyter_agentbox.storage.audit_log import SqlAuditLog
 from jupyter_agentbox.storage.report_verification import ReportVerification
 from jupyter_agentbox.storage.reports import SqlReportLog
 from jupyter_agentbox.testing import FakeAnnouncer, FakeClock, FakeTools
+from tests.collectors import collecting
 
 from .service import PREFIX, TIMEOUT, Service, a_policy, listening, running_service
 
@@ -96,7 +98,9 @@ async def verified(url: str) -> ReportVerification:
         await log.aclose()
 
 
-def a_server(directory: Path, url: str, monkeypatch: pytest.MonkeyPatch, last_patience: float = 0.0) -> AgentBox:
+def a_server(
+    directory: Path, url: str, monkeypatch: pytest.MonkeyPatch, last_patience: float = 0.0, **settings: Any
+) -> AgentBox:
     """Return the parts of a user's server whose site has local calls reported."""
 
     async def find(call: ToolCall, report: Any) -> Any:
@@ -107,8 +111,9 @@ def a_server(directory: Path, url: str, monkeypatch: pytest.MonkeyPatch, last_pa
     audit = AuditSettings(
         sinks=(f"agentbox+{url}",), spool=str(directory / "spool"), pause=0.01, last_patience=last_patience
     )
+    database = sqlite_url(str(directory / "approvals.sqlite"))
     return build(
-        Settings(mcp_config_path=(), database_url=sqlite_url(str(directory / "approvals.sqlite")), audit=audit),
+        Settings(mcp_config_path=(), database_url=database, audit=audit, **settings),
         announcer=FakeAnnouncer(),
         own_tools={"shop": FakeTools({"shop.find": find})},
         policy=ALLOW,
@@ -145,6 +150,48 @@ async def test_local_calls_are_reported_without_secrets_and_the_auditor_reads_th
         assert SECRET not in json.dumps(told)
         assert await rows(service, "?user=bob") == []
         assert (await service.get("api/reports", token="ada")).code == 403
+    assert (await verified(database_url)).broken == ""
+
+
+async def test_what_is_no_secret_to_a_user_is_neither_stored_nor_sent_on(
+    tmp_path: Path, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = AuditSettings(pause=0.01, last_patience=TIMEOUT)
+    async with asyncio.timeout(TIMEOUT), collecting() as sink:
+        audit = replace(settings, sinks=(sink.url,))
+        async with running_service(tmp_path, a_policy(), database_url=database_url, audit=audit) as service:
+            box = a_server(tmp_path, service.url, monkeypatch, last_patience=TIMEOUT, secret_names=())
+            async with started(box):
+                await call(box, password=SECRET, city="Oslo")
+            told = await rows(service)
+            exported = [(await service.get(f"api/reports?format={form}", token="dan")).body for form in ("csv", "otlp")]
+    said = [row["record"]["arguments"] for row in told if "arguments" in row["record"]]
+    assert said == 2 * [{"password": "[redacted]", "city": "Oslo"}]
+    assert SECRET not in json.dumps(told)
+    assert [SECRET.encode() in one for one in exported] == [False, False]
+    assert SECRET not in "".join(sink.lines)
+    assert [path for path in tmp_path.glob("hub.sqlite*") if SECRET.encode() in path.read_bytes()] == []
+    (chain, _), strange = check_trail(sorted(sink.lines, key=lambda line: '"chain":"service/' in line))
+    assert (chain.is_whole, chain.is_ended, chain.redacted, strange) == (True, True, 2, 0)
+    assert (await verified(database_url)).broken == ""
+
+
+async def test_a_record_that_comes_again_is_the_same_also_if_other_names_are_those_of_secrets_by_then(
+    tmp_path: Path, database_url: str
+) -> None:
+    lines = lines_of("ada", 3, arguments={"password": SECRET, "iban": "DE02"})
+    answers = []
+    for number, names in enumerate(((), ("iban",), ("*password*",)), 1):
+        async with running_service(tmp_path, a_policy(), database_url=database_url, secret_names=names) as service:
+            answers.append(await report(service, "ada", lines[:number]))
+            assert (await report(service, "ada", lines_of("ada", number, arguments={"password": "x"})))[0] == 409
+            told = [row["record"]["arguments"] for row in await rows(service, "?user=ada")]
+    assert answers == [(200, {"accepted": 1, "duplicates": number}) for number in range(3)]
+    assert told == [
+        {"password": "[redacted]", "iban": "DE02"},
+        {"password": "[redacted]", "iban": "[redacted]"},
+        {"password": "[redacted]", "iban": "DE02"},
+    ]
     assert (await verified(database_url)).broken == ""
 
 
