@@ -49,16 +49,22 @@ class ServerMetrics:
         )
         self._open: dict[str, ApprovalRequest] = {}
         self._servers: Callable[[], Sequence[ServerStatus]] = tuple
+        self._waiting_records: Callable[[], Sequence[int]] = tuple
 
-    def publish(self, servers: Callable[[], Sequence[ServerStatus]]) -> None:
+    def publish(
+        self, servers: Callable[[], Sequence[ServerStatus]], *, waiting_records: Callable[[], Sequence[int]]
+    ) -> None:
         """Add the metrics to Jupyter's metrics page.
 
         Parameters
         ----------
         servers : callable
             Returns the MCP servers at the time of a request for the metrics.
+        waiting_records : callable
+            Returns how many records each audit sink has not accepted yet.
         """
         self._servers = servers
+        self._waiting_records = waiting_records
         REGISTRY.register(self)
 
     def withdraw(self) -> None:
@@ -78,6 +84,12 @@ class ServerMetrics:
         for state, count in Counts(status.state.value for status in self._servers()).items():
             servers.add_metric([state], count)
         yield servers
+        waiting = GaugeMetricFamily(
+            "agentbox_audit_waiting_records", "Records that an audit sink has not accepted yet.", labels=["sink"]
+        )
+        for number, count in enumerate(self._waiting_records(), start=1):
+            waiting.add_metric([str(number)], count)
+        yield waiting
 
     def approval_changed(self, request: ApprovalRequest) -> None:
         """Count a new or changed request."""

@@ -147,7 +147,7 @@ class AgentBoxApp(ServerTraits, McpTraits, AgentTraits, ExtensionApp):
             context=self.agent_context,
         )
         self._hub_groups = self._made_hub_groups()
-        self._metrics.publish(self._box.tools.servers)
+        self._metrics.publish(self._box.tools.servers, waiting_records=lambda: self._box.trail.waiting)
         hub_auth = hub_auth_of(server)
         token_of_server = lambda: "" if hub_auth is None else hub_auth.api_token  # noqa: E731
         self._hub_policy = HubPolicyLink(rules, token=token_of_server)
@@ -205,7 +205,9 @@ class AgentBoxApp(ServerTraits, McpTraits, AgentTraits, ExtensionApp):
             approvals=box.approvals,
             decisions=box.decisions,
             running_calls=box.running_calls,
-            health=HealthManager(check_store=box.store.check_writable, catalog=box.tools),
+            health=HealthManager(
+                check_store=box.store.check_writable, audit_problem=box.trail.problem, catalog=box.tools
+            ),
             cell_updates=box.cell_updates,
             audit=box.audit,
             changes=box.changes,

@@ -61,6 +61,12 @@ class Spool:
                 continue
             yield spool
 
+    @classmethod
+    def count_left_behind(cls, directory: Path, *, address: str, chain: str) -> int:
+        """Return the number of records that other servers than that of this chain have not sent to a sink's address."""
+        own = cls.of(directory, address=address, chain=chain, most_bytes=0).path
+        return sum(_lines_in(path) for path in directory.glob(f"{_key(address)}-*{_SUFFIX}") if path != own)
+
     def append(self, lines: Sequence[bytes]) -> None:
         """Add records: all of them or none.
 
@@ -166,6 +172,17 @@ def _locked(path: Path, flags: int) -> int:
         os.close(descriptor)
         raise
     return descriptor
+
+
+def _lines_in(path: Path) -> int:
+    """Return the number of lines of a file; 0 if it is no file, or cannot be read."""
+    try:
+        if not stat.S_ISREG(path.lstat().st_mode):
+            return 0
+        with path.open("rb") as file:
+            return sum(piece.count(b"\n") for piece in iter(lambda: file.read(_LONGEST), b""))
+    except OSError:
+        return 0
 
 
 def _rejected_of(directory: Path, address: str) -> Path:

@@ -34,8 +34,8 @@ class AuditChain:
 
     Attributes
     ----------
-    sinks : tuple of str
-        The sinks' names.
+    deliveries : tuple of Delivery
+        The deliveries.
     """
 
     def __init__(
@@ -48,8 +48,7 @@ class AuditChain:
         redaction: Redaction,
         arguments: ArgumentsKept,
     ) -> None:
-        self.sinks = tuple(delivery.name for delivery in deliveries)
-        self._deliveries = tuple(deliveries)
+        self.deliveries = tuple(deliveries)
         self._whose: JsonObject = {**whose, "chain": id}
         self._clock = clock
         self._redaction = redaction
@@ -58,14 +57,14 @@ class AuditChain:
 
     def start(self, fields: Mapping[str, JsonValue]) -> None:
         """Start the chain with a record of its settings, some of which are given."""
-        for delivery in self._deliveries:
+        for delivery in self.deliveries:
             delivery.start()
         self.add(AuditEvent.STARTED, {**fields, "arguments_kept": self._arguments.value})
 
     async def aclose(self, patience: float) -> None:
         """End the chain, and wait up to this many seconds for each sink. The next server delivers the rest."""
         self.add(AuditEvent.STOPPED, {})
-        await asyncio.gather(*(delivery.aclose(patience) for delivery in self._deliveries))
+        await asyncio.gather(*(delivery.aclose(patience) for delivery in self.deliveries))
 
     def fields(self, request: ApprovalRequest) -> JsonObject:
         """Return a record's fields for a request."""
@@ -75,4 +74,4 @@ class AuditChain:
         """Record an event; return the record's number, and what became of it at each sink."""
         record = {**self._whose, **fields, "event": event.value, "time": record_time(self._clock.now())}
         self._link, line = self._link.then(record)
-        return self._link.sequence, [delivery.put(line) for delivery in self._deliveries]
+        return self._link.sequence, [delivery.put(line) for delivery in self.deliveries]

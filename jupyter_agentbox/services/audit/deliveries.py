@@ -80,6 +80,8 @@ class Delivery:
         The spool.
     left_behind : callable
         Yields the spools of servers that are gone, one at a time; they are delivered alongside new records.
+    count_left_behind : callable
+        Returns the number of records in these.
     pause : float
         Delay before the second attempt, in seconds; doubled with each further one.
     count : callable
@@ -89,6 +91,8 @@ class Delivery:
     ----------
     name : str
         The sink's name.
+    is_full : bool
+        Whether the disk did not take the last record.
     """
 
     def __init__(
@@ -97,13 +101,17 @@ class Delivery:
         waiting: Waiting,
         *,
         left_behind: Callable[[], Iterator[Waiting]] = lambda: iter(()),
+        count_left_behind: Callable[[], int] = lambda: 0,
         pause: float,
         count: Callable[[DeliveryResult, int], None] = lambda _result, _records: None,
     ) -> None:
         self.name = sink.name
+        self.is_full = False
         self._sender = Sender(sink, pause=pause, count=count)
         self._waiting = waiting
         self._left_behind = left_behind
+        self._count_left_behind = count_left_behind
+        self._unsent = self._left = 0
         self._count = count
         self._last: Receipt | None = None
         self._fresh: list[Receipt] = []
@@ -111,6 +119,16 @@ class Delivery:
         self._has_fresh = asyncio.Event()
         self._has_kept = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
+
+    @property
+    def waiting(self) -> int:
+        """The number of records that the sink has not accepted yet, with those that earlier servers left."""
+        return self._unsent + self._left
+
+    @property
+    def is_stuck(self) -> bool:
+        """Whether there are records that the sink does not accept now."""
+        return self._sender.is_away and self.waiting > 0
 
     def start(self) -> None:
         """Start delivering."""
@@ -125,6 +143,7 @@ class Delivery:
         """Accept a record."""
         receipt = self._last = Receipt(line)
         self._fresh.append(receipt)
+        self._unsent += 1
         self._has_fresh.set()
         return receipt
 
@@ -147,11 +166,14 @@ class Delivery:
             try:
                 await in_thread(self._waiting.append, [receipt.line for receipt in receipts])
             except OSError as error:
+                self.is_full = True
+                self._unsent -= len(receipts)
                 log.error("%d audit records for %s are lost: %s", len(receipts), self.name, error)
                 self._count(DeliveryResult.LOST, len(receipts))
                 for receipt in receipts:
                     receipt.fail(error)
                 continue
+            self.is_full = False
             self._kept.extend(receipts)
             self._has_kept.set()
             for receipt in receipts:
@@ -166,8 +188,10 @@ class Delivery:
                 handed = await self._hand_over(batch_of(receipt.line for receipt in self._kept), self._waiting)
                 try:
                     await in_thread(self._waiting.sent, handed.lines)
+                    self.is_full = False
                 except OSError as error:  # accepted, but the next server may send them again
                     log.error("audit records for %s cannot be removed from the disk: %s", self.name, error)
+                self._unsent -= len(handed.lines)
                 for _ in handed.lines:
                     receipt = self._kept.popleft()
                     if handed.refusal is None:
@@ -176,17 +200,21 @@ class Delivery:
                         receipt.fail(handed.refusal)
 
     async def _deliver_left_behind(self) -> None:
+        self._left = await in_thread(self._count_left_behind)
         spools = self._left_behind()
         while (left := await in_thread(next, spools, None)) is not None:  # one open at a time: there may be many
             try:
                 while lines := await in_thread(left.read, BATCH):
-                    await in_thread(left.sent, (await self._hand_over(lines, left)).lines)
+                    handed = await self._hand_over(lines, left)
+                    self._left = max(0, self._left - len(handed.lines))
+                    await in_thread(left.sent, handed.lines)
             except OSError as error:
                 log.error("audit records that earlier servers left for %s cannot be read: %s", self.name, error)
             else:
                 await in_thread(left.discard)
             finally:
                 left.close()
+        self._left = 0  # other servers deliver the rest
 
     async def _hand_over(self, lines: Sequence[bytes], waiting: Waiting) -> Handed:
         async def set_aside(line: bytes, _: Exception) -> str:

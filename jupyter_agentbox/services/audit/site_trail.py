@@ -81,6 +81,16 @@ class SiteTrail:
         if self._made.trail is not None:
             await self._made.trail.aclose()
 
+    @property
+    def waiting(self) -> Sequence[int]:
+        """The number of records that each sink has not accepted yet."""
+        return () if self._made.trail is None else self._made.trail.waiting
+
+    def problem(self) -> str:
+        """Return why no call can run now, because its record could not be made; empty if one can."""
+        trail = self.current()
+        return self._problem or ("" if trail is None else trail.problem)
+
     def current(self) -> AuditTrail | None:
         """Return the trail; ``None`` if there is no sink."""
         if self._clock() - self._seen_at >= _FOUND:

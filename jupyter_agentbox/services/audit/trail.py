@@ -45,6 +45,23 @@ class AuditTrail:
         self._when_down = when_down
         self._patience = patience
         self._last_patience = last_patience
+        self._deliveries = [delivery for chain in chains for delivery in chain.deliveries]
+        self._late: Sequence[asyncio.Future[None]] = ()
+
+    @property
+    def waiting(self) -> Sequence[int]:
+        """The number of records that each sink has not accepted yet."""
+        return [delivery.waiting for delivery in self._deliveries]
+
+    @property
+    def problem(self) -> str:
+        """Why no call can run now, because its record would not be accepted; empty if one can."""
+        for delivery in self._deliveries:
+            if delivery.is_full:
+                return f"records for {delivery.name} cannot be stored on this server's disk"
+            if delivery.is_stuck and self._when_down is WhenDown.DENY:
+                return f"{delivery.name} accepts no records"
+        return "" if all(future.done() for future in self._late) else "an audit sink accepts records too late"
 
     def start(self) -> None:
         """Start the chains."""
@@ -83,12 +100,14 @@ class AuditTrail:
         fields = await self.fields(request)
         added = [chain.add(event, said) for chain, said in zip(self._chains, fields, strict=True)]
         numbers = [number for number, _ in added]
+        far_enough = [self._far_enough(receipt) for _, receipts in added for receipt in receipts]
         try:
             async with asyncio.timeout(self._patience):
-                await asyncio.gather(*(self._far_enough(receipt) for _, receipts in added for receipt in receipts))
+                await asyncio.gather(*map(asyncio.shield, far_enough))
         except (OSError, TimeoutError) as error:
+            self._late = far_enough
             self.revoke(numbers, request, "an audit sink did not accept the record")
-            what = ", ".join(name for chain in self._chains for name in chain.sinks)
+            what = ", ".join(delivery.name for delivery in self._deliveries)
             raise AuditError(
                 f"nothing ran, because the record of this call was neither accepted by {what} nor, where that suffices,"
                 " stored on this server's disk. Ask your administrator.",
@@ -102,8 +121,7 @@ class AuditTrail:
             chain.add(AuditEvent.REVOKED, {"request_id": request.id, "revoked": number, "reason": why})
 
     def _far_enough(self, receipt: Receipt) -> asyncio.Future[None]:
-        future = receipt.delivered if self._when_down is WhenDown.DENY else receipt.kept
-        return asyncio.shield(future)
+        return receipt.delivered if self._when_down is WhenDown.DENY else receipt.kept
 
     def _fields_of(self, request: ApprovalRequest) -> Fields:
         return [chain.fields(request) for chain in self._chains]

@@ -74,6 +74,7 @@ def _delivery(address: str, settings: AuditSettings, chain: str, whose: JsonObje
         sink_of(address, names=_names(whose), token_file=settings.token_file, hub_token=hub_token),
         Spool.of(directory, address=address, chain=chain, most_bytes=settings.spool_bytes),
         left_behind=partial(Spool.left_behind, directory, address=address, most_bytes=settings.spool_bytes),
+        count_left_behind=partial(Spool.count_left_behind, directory, address=address, chain=chain),
         pause=settings.pause,
         count=count_records,
     )

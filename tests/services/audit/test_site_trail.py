@@ -139,5 +139,7 @@ async def test_nothing_runs_while_a_site_names_a_place_that_is_none(tmp_path: Pa
         with pytest.raises(AuditError, match="pigeon"):
             await server.call()
         assert len(server.tools.calls) == 1
+        assert "pigeon" in server.box.trail.problem()
         rules.book = RuleBook()
         await server.call()
+        assert (server.box.trail.problem(), server.box.trail.waiting) == ("", ())

@@ -86,6 +86,18 @@ class Server:
         await self.box.decisions.decide(request.id, verdict, reviewer=ADA)
 
 
+class SlowCollector(Collector):
+    """A collector that takes nothing before it may."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.may_answer = asyncio.Event()
+
+    async def take(self, body: bytes, headers: Any) -> None:
+        await self.may_answer.wait()
+        await super().take(body, headers)
+
+
 def with_collector(test: Callable[..., Awaitable[None]]) -> Callable[..., Awaitable[None]]:
     """Give a test a collector that listens in its event loop."""
 
@@ -176,6 +188,7 @@ async def test_without_a_receiver_nothing_runs_where_that_is_wanted(tmp_path: Pa
         with pytest.raises(AuditError):
             await server.decide(request, Answer.ALLOW_ONCE)
         assert (server.tools.calls, (await server.box.approvals.get(request.id)).status) == ([], Status.PENDING)
+        assert server.box.trail.problem() == "`127.0.0.1` over HTTP accepts no records"
 
         collector.status = 200
         await collector.has("revoked", 2)
@@ -185,6 +198,7 @@ async def test_without_a_receiver_nothing_runs_where_that_is_wanted(tmp_path: Pa
                 await server.decide(request, Answer.ALLOW_ONCE)
                 is_decided = True
         await asking
+    assert (server.box.trail.waiting, server.box.trail.problem()) == ([0], "")
     assert [call.tool for call in server.tools.calls] == ["delete"]
     (chain,), _ = check_trail(collector.lines)
     assert chain.is_whole
@@ -192,6 +206,18 @@ async def test_without_a_receiver_nothing_runs_where_that_is_wanted(tmp_path: Pa
     decided = [record["sequence"] for record in collector.records if record["event"] == "decided"]
     assert decided[:2] == revoked[:2]
     assert decided[-1] not in revoked
+
+
+async def test_a_receiver_that_is_too_slow_is_a_problem_until_it_has_caught_up(tmp_path: Path) -> None:
+    async with (
+        collecting(slow := SlowCollector()) as collector,
+        running(tmp_path, collector, when_down=WhenDown.DENY, patience=0.05) as server,
+    ):
+        with pytest.raises(AuditError):
+            await server.call("find")
+        assert server.box.trail.problem() == "an audit sink accepts records too late"
+        slow.may_answer.set()
+    assert (server.box.trail.waiting, server.box.trail.problem()) == ([0], "")
 
 
 @with_collector
@@ -202,6 +228,7 @@ async def test_nothing_is_lost_while_the_receiver_is_away(tmp_path: Path, collec
         for number in range(30):
             await server.call("find", number=number)
         await collector.has_bodies(2)
+        assert (server.box.trail.waiting, server.box.trail.problem()) == ([60], "")
         collector.status = 200
         await collector.has("ended", 30)
     (chain,), _ = check_trail(collector.lines)
@@ -222,9 +249,15 @@ async def test_the_next_server_hands_over_what_one_left(tmp_path: Path, collecto
     collector.status = 503
     async with running(tmp_path, collector, last_patience=0.01) as server:
         await server.call("find")
-    collector.status, gone = 200, chain_left_in(tmp_path)
-    async with running(tmp_path, collector):
+    gone = chain_left_in(tmp_path)
+    tried = len(collector.bodies)
+    async with running(tmp_path, collector) as server:
+        while not any(gone.encode() in body for body in collector.bodies[tried:]):
+            await collector.has_bodies(len(collector.bodies) + 1)
+        assert server.box.trail.waiting == [5]  # with the start of this one
+        collector.status = 200
         await collector.has("started", 2)
+    assert server.box.trail.waiting == [0]
     first, second = sorted(check_trail(collector.lines)[0], key=lambda chain: chain.id != gone)
     assert (first.records, first.is_whole, first.is_ended) == (4, True, True)
     assert second.is_whole
@@ -238,6 +271,9 @@ async def test_where_the_disk_takes_no_record_nothing_runs(tmp_path: Path, colle
         with pytest.raises(AuditError):
             await server.call("find", text="x" * 3000)
         assert server.tools.calls == []
+        assert "cannot be stored on this server's disk" in server.box.trail.problem()
+        await server.call("find")
+        assert server.box.trail.problem() == ""
     (chain,), _ = check_trail(collector.lines)
     assert (chain.missing, chain.is_ended) == ((2,), True)
 

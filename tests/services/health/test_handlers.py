@@ -82,7 +82,7 @@ async def test_who_may_not_log_in_reads_no_numbers_and_no_health(jp_fetch: Any) 
 async def test_health_counts_servers_by_state_and_starts_none(jp_fetch: Any) -> None:
     answer = await jp_fetch("jupyter-agentbox", "health")
 
-    assert json.loads(answer.body) == {"is_healthy": True, "store": "ok", "servers": {"stopped": 2}}
+    assert json.loads(answer.body) == {"is_healthy": True, "store": "ok", "audit": "ok", "servers": {"stopped": 2}}
 
 
 async def test_a_store_that_cannot_be_written_is_no_health(jp_fetch: Any, tmp_path: Path) -> None:
