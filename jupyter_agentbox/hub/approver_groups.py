@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -167,10 +167,13 @@ class ApproverGroups:
     ----------
     policy : PolicyInForce
         The policy in force.
+    on_failure : callable
+        Called if the Hub does not tell who is in the groups.
     """
 
-    def __init__(self, policy: PolicyInForce) -> None:
+    def __init__(self, policy: PolicyInForce, *, on_failure: Callable[[], None] = lambda: None) -> None:
         self._policy = policy
+        self._on_failure = on_failure
         self._source: GroupMembers | None = None
         self._seen: dict[str, frozenset[str]] = {}
         self._report: GroupReport | None = None
@@ -217,6 +220,7 @@ class ApproverGroups:
         if self._logged[0] != self._policy.version:
             self._logged = self._policy.version, set()
         if why := report.why_unknown:
+            self._on_failure()
             self._tell(logging.WARNING, f"whether the groups of approvers have enough members is not known: {why}")
             return
         for problem in report.problems:

@@ -199,7 +199,7 @@ def build(settings: Settings, policy: PolicyFile, environment: Mapping[str, str]
         metrics=basis.metrics,
         checker=basis.checker,
         policy=basis.policy,
-        approver_groups=ApproverGroups(basis.policy),
+        approver_groups=ApproverGroups(basis.policy, on_failure=basis.metrics.hub_failed),
         changes=changes,
         sign_ins=sign_ins,
         left_sign_ins=left_sign_ins,

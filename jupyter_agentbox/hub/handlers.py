@@ -21,6 +21,7 @@ from jupyter_agentbox.exceptions import (
     NotAnApproverError,
     StorageError,
     TooManyRequestsError,
+    UnknownReviewerError,
 )
 from jupyter_agentbox.services.audit.changes import ChangeRecorder
 from jupyter_agentbox.services.audit.manager import AuditManager
@@ -146,8 +147,7 @@ class HubServiceHandler(HubOAuthenticated, web.RequestHandler):  # type: ignore[
             return None
         self._check_is_navigation()
         token = cookie.decode("ascii", "replace")
-        session = hub_auth.get_session_id(self)
-        return self._seen(await caller_by_token(hub_auth, token, session=session, use_cache=use_cache))
+        return await self._caller_by_token(token, session=hub_auth.get_session_id(self), use_cache=use_cache)
 
     async def take_turn(self, caller: Caller) -> None:
         """Wait for the caller's turn, so that who asks for much does not delay the others."""
@@ -170,11 +170,15 @@ class HubServiceHandler(HubOAuthenticated, web.RequestHandler):  # type: ignore[
 
     async def caller_by_header(self, *, use_cache: bool) -> Caller | None:
         """Return the owner of the token in the request's header; ``None`` without a token that may be used here."""
-        hub_auth = self.parts.hub_auth
-        token = hub_auth.get_token(self, in_cookie=False)
-        return None if not token else self._seen(await caller_by_token(hub_auth, token, use_cache=use_cache))
+        token = self.parts.hub_auth.get_token(self, in_cookie=False)
+        return await self._caller_by_token(token, use_cache=use_cache) if token else None
 
-    def _seen(self, caller: Caller | None) -> Caller | None:
+    async def _caller_by_token(self, token: str, *, session: str | None = None, use_cache: bool) -> Caller | None:
+        try:
+            caller = await caller_by_token(self.parts.hub_auth, token, session=session, use_cache=use_cache)
+        except UnknownReviewerError:
+            self.parts.metrics.hub_failed()
+            raise
         if caller is not None:
             self.parts.approver_groups.saw(caller)
         return caller

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from enum import Enum
+from http import HTTPStatus
 from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
@@ -28,6 +30,16 @@ _QUESTION_OUTCOMES: Final = {
 }
 
 
+class ErrorKind(str, Enum):
+    """The kind of a counted error."""
+
+    ANSWER = "answer"
+    """A response to an HTTP request with a status of 500 or more."""
+
+    HUB = "hub"
+    """A question to the Hub that it did not answer: who somebody is, or who is in a group."""
+
+
 class Metrics:
     """Counts requests as they change; an `Announcer`."""
 
@@ -38,6 +50,9 @@ class Metrics:
         self._settled = self._counter("settled", "Requests that waited, by their final status.", "status")
         self._waits = self._histogram("wait_seconds", "How long requests waited.", WAIT_BUCKETS)
         self._votes = self._counter("votes", "Approvals after which a request still needed others.")
+        self._decisions = self._counter(
+            "decisions", "Answers by people, also those that did not suffice alone.", "decision", "via"
+        )
         self._ended = self._counter("calls", "Calls that ran, by outcome.", "server", "outcome")
         self._runs = self._histogram("tool_seconds", "How long tools ran.", RUN_BUCKETS, "server")
         self._stores = self._histogram(
@@ -50,6 +65,9 @@ class Metrics:
             "reported_records", "Records that users' servers reported, by outcome.", "outcome"
         )
         self._missing = self._gauge("missing_records", "Records missing between reported ones.")
+        self._errors = self._counter("errors", "What failed, here or at the Hub.", "kind")
+        for kind in ErrorKind:
+            self._errors.labels(kind.value)
         self._add_sinks()
         self._add_policy()
         self._open: dict[str, ApprovalRequest] = {}
@@ -88,6 +106,15 @@ class Metrics:
         if before is not None and before.status is Status.PENDING:
             self._count_answer(before, request)
         self._count_ended(request)
+
+    def answered(self, status: int) -> None:
+        """Count a response to an HTTP request if its status is that of an error of the service."""
+        if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+            self._errors.labels(ErrorKind.ANSWER.value).inc()
+
+    def hub_failed(self) -> None:
+        """Count a question to the Hub that it did not answer."""
+        self._errors.labels(ErrorKind.HUB.value).inc()
 
     def question_ended(self, server: str, action: QuestionAction) -> None:
         """Count a question of a central server, by what the server is told."""
@@ -156,6 +183,8 @@ class Metrics:
         return Histogram(f"agentbox_hub_{name}", text, labels, buckets=buckets, registry=self.registry)
 
     def _count_answer(self, before: ApprovalRequest, request: ApprovalRequest) -> None:
+        for decision in request.answers[len(before.answers) :]:
+            self._decisions.labels(decision.answer.value, decision.reviewer.via.value).inc()
         if request.status is Status.PENDING:
             self._votes.inc(len(request.votes) - len(before.votes))
             return

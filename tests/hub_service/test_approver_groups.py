@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import re
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from html import unescape
@@ -262,7 +263,9 @@ async def test_without_the_scope_the_service_says_which_and_goes_by_whom_it_has_
         page = await shown(service, "dan")
         assert SCOPED in unescape(page)
         assert (await service.json("health/ready"))["group_problems"] is None
-        assert "agentbox_hub_group_problems NaN" in (await service.get("metrics", token="ada")).body.decode()
+        metrics = (await service.get("metrics", token="ada")).body.decode()
+        assert "agentbox_hub_group_problems NaN" in metrics
+        assert re.search(r'^agentbox_hub_errors_total\{kind="hub"\} [1-9]', metrics, re.MULTILINE)
         await service.get(session="cleo")
         await groups.look()
         assert groups.report.problems == ()

@@ -18,6 +18,7 @@ from typing import Any
 
 import psycopg
 import pytest
+from tornado import web
 
 from jupyter_agentbox.core.calls import ToolCall
 from jupyter_agentbox.core.tools import ToolResult
@@ -521,6 +522,52 @@ async def test_metrics_count_and_name_no_person_and_no_argument(tmp_path: Path) 
         assert float(found[1]) > 0
     assert unknown.code == 403
     assert not any(word in after for word in ("ada", "bob", "secret_column"))
+
+
+async def test_answers_of_people_are_counted_by_how_they_came(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(USERS, "eve", ["on-call"])
+    policy = a_policy(ask(group="data-stewards", count=2, break_glass="on-call"))
+    given = (("bob", "allow_once", {}), ("cleo", "allow_once", {})), (("bob", "reject_once", {}),)
+    alone = ("eve", "allow_once", {"break_glass": True, "reason": "the site is down"})
+    async with asyncio.timeout(TIMEOUT), running_service(tmp_path, policy) as service:
+        for answers in (*given, (alone,)):
+            async with service.tools_of("ada") as tools:
+                calling = asyncio.create_task(tools.call_tool(call()))
+                request = await waiting(service, "bob")
+                for who, answer, how in answers:
+                    assert (await service.decide(request, who, answer, **how))[0] == 200
+                await calling
+        text = (await service.get("metrics", token="eve")).body.decode()
+    assert set(re.findall(r"^agentbox_hub_decisions_total\{(.+)\} (.+)$", text, re.MULTILINE)) == {
+        ('decision="allow_once",via="browser"', "2.0"),
+        ('decision="reject_once",via="browser"', "1.0"),
+        ('decision="allow_once",via="break_glass"', "1.0"),
+    }
+
+
+async def test_what_fails_here_and_at_the_hub_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def errors() -> dict[str, float]:
+        text = (await service.get("metrics", token="eve")).body.decode()
+        found = re.findall(r'^agentbox_hub_errors_total\{kind="(.+)"\} (.+)$', text, re.MULTILINE)
+        return {kind: float(count) for kind, count in found}
+
+    def user_for_token(*_: Any, **__: Any) -> Any:
+        async def failing() -> None:
+            raise web.HTTPError(502)
+
+        return failing()
+
+    monkeypatch.setattr(web_application, "READY_FOR", 0.0)
+    async with running_service(tmp_path, a_policy()) as service:
+        assert (await service.get("api/requests/none", token="ada")).code == 404
+        assert await errors() == {"answer": 0.0, "hub": 0.0}
+        with monkeypatch.context() as away:
+            away.setattr(service.hub, "user_for_token", user_for_token)
+            codes = [(await service.get("api/requests", token="ada")).code, (await service.get(session="bob")).code]
+        assert (codes, await errors()) == ([503, 503], {"answer": 2.0, "hub": 2.0})
+        await service.box.store.aclose()
+        assert (await service.get("health/ready")).code == 503
+        assert await errors() == {"answer": 3.0, "hub": 2.0}
 
 
 async def test_a_database_that_can_only_be_read_is_not_ready(
