@@ -96,11 +96,12 @@ class Redaction:
     Parameters
     ----------
     names : iterable of str
-        Name patterns, with ``*``, ``?`` and ``[...]``, as in `SECRET_NAMES`. If empty, nothing is redacted.
+        Name patterns, with ``*``, ``?`` and ``[...]``. They are compared as those of `SECRET_NAMES` are written, which
+        ``apiKey`` and ``API-KEY`` need not be. If empty, nothing is redacted.
     """
 
     def __init__(self, names: Iterable[str] = SECRET_NAMES) -> None:
-        patterns = tuple(name.lower() for name in names)
+        patterns = dict.fromkeys(written for name in names for written in (name.lower(), _in_words(name)))
         self._names = re.compile("|".join(map(translate, patterns))) if patterns else None
         self._known: dict[str, bool] = {}
 
@@ -109,8 +110,7 @@ class Redaction:
         known = self._known.get(name)
         if known is None:
             plain = name if name.isascii() else _without_disguise(name)
-            words = _WORDS.sub("_", plain).replace("-", "_").replace(" ", "_").lower()
-            known = self._names is not None and self._names.match(words) is not None
+            known = self._names is not None and self._names.match(_in_words(plain)) is not None
             if len(self._known) < 10_000 and len(name) < 200:
                 self._known[name] = known
         return known
@@ -343,6 +343,11 @@ class Redaction:
                 for name, item in value.items()
             }
         return value
+
+
+def _in_words(name: str) -> str:
+    """Return a name in lower case, with underscores between words."""
+    return _WORDS.sub("_", name).replace("-", "_").replace(" ", "_").lower()
 
 
 def _without_disguise(text: str) -> str:

@@ -181,6 +181,20 @@ def test_where_passwords_are_no_secrets_those_of_command_lines_stay() -> None:
     assert call.arguments == {"argv": ["curl", "-u", f"ada:{KEY}"]}
 
 
+@pytest.mark.parametrize(
+    "pattern", ["sessionCode", "session-code", "SESSION_CODE", "session code", "*onCode", "session[_]code"]
+)
+def test_a_name_can_be_chosen_as_it_is_written_anywhere(pattern: str) -> None:
+    redaction = Redaction([pattern])
+    names = ("sessionCode", "SESSION-CODE", "session_code", "Session Code")
+    assert [name for name in names if not redaction.is_secret(name)] == []
+    assert not redaction.is_secret("session")
+
+
+def test_a_name_that_is_chosen_in_humps_is_also_known_without_them() -> None:
+    assert Redaction(["sessionCode"]).is_secret("sessioncode")
+
+
 def test_names_can_be_chosen() -> None:
     redaction = Redaction(("iban", "*_PIN"))
     call, _ = redaction.call(a_call(arguments={"iban": "DE02", "card_pin": "1234", "token": "open"}))
