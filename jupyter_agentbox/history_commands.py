@@ -159,12 +159,13 @@ def _reports_in_words(found: ReportVerification) -> Iterator[str]:
 def _check_trail(options: argparse.Namespace) -> int:
     chains, strange = check_trail(_lines(options.files))
     for chain in chains:
-        sys.stdout.write(f"{_chain_in_words(chain)}\n")
+        sys.stdout.write(f"{_chain_in_words(chain, is_from_hub_service=options.from_hub_service)}\n")
     if strange:
         sys.stdout.write(f"{counted(strange, 'line is not a record', 'lines are not records')}.\n")
     if not chains:
         sys.stdout.write("There are no records.\n")
-    return OK if chains and all(chain.is_whole for chain in chains) and not strange else BROKEN
+    is_covered = options.from_hub_service or not any(chain.redacted for chain in chains)
+    return OK if chains and all(chain.is_whole for chain in chains) and is_covered and not strange else BROKEN
 
 
 def _lines(files: Sequence[Path]) -> Iterator[str]:
@@ -173,16 +174,18 @@ def _lines(files: Sequence[Path]) -> Iterator[str]:
             yield from file
 
 
-def _chain_in_words(chain: Chain) -> str:
+def _chain_in_words(chain: Chain, *, is_from_hub_service: bool) -> str:
     name = one_line(chain.id)  # chosen by whoever can send records
     end = "stopped properly" if chain.is_ended else "the server is still running, or was killed"
     if chain.redacted:
-        end += f"; the Hub service redacted {chain.redacted} of them, whose content the chain does not cover"
+        end += f"; a Hub service redacted {chain.redacted} of them, whose content the chain does not cover"
     if chain.problem:
         return f"BROKEN {name}: {chain.problem}"
     if chain.missing:
         missing = ", ".join(map(str, chain.missing))
         return f"INCOMPLETE {name}: {counted(chain.records, 'record')} to {chain.last}, missing: {missing}; {end}"
+    if chain.redacted and not is_from_hub_service:
+        return f"REDACTED {name}: {counted(chain.records, 'record')}; {end}. See `--from-hub-service`"
     return f"Whole {name}: {counted(chain.records, 'record')}; {end}"
 
 
@@ -232,6 +235,11 @@ def _parser() -> argparse.ArgumentParser:
     trail = verbs.add_parser("trail", help="check records that an audit sink received, and name the missing ones")
     trail.add_argument(
         "files", metavar="FILE", nargs="+", type=Path, help="files of JSON Lines; a record may occur twice"
+    )
+    trail.add_argument(
+        "--from-hub-service",
+        action="store_true",
+        help="accept records from which a Hub service removed secrets: the chain covers only their place",
     )
     return parser
 

@@ -247,7 +247,7 @@ def trail(*events: str) -> list[str]:
     return lines
 
 
-OF_REDACTED = "; the Hub service redacted 2 of them, whose content the chain does not cover\n"
+OF_REDACTED = "; a Hub service redacted 2 of them, whose content the chain does not cover"
 
 
 @pytest.mark.parametrize(
@@ -268,8 +268,8 @@ OF_REDACTED = "; the Hub service redacted 2 of them, whose content the chain doe
         ),
         (
             [sealed_again(json.loads(line)).decode() + "\n" for line in trail("started", "stopped")],
-            0,
-            f"Whole c1: 2 records; stopped properly{OF_REDACTED}",
+            1,
+            f"REDACTED c1: 2 records; stopped properly{OF_REDACTED}. See `--from-hub-service`\n",
         ),
         (
             [TrailEnd().then({"chain": "c1\nWhole c2: 9 records\x1b[2J", "event": "started"})[1].decode()],
@@ -287,6 +287,13 @@ def test_what_a_place_outside_received_is_checked(
     first.write_text("".join(lines[:half]))
     second.write_text("".join(lines[half:]))
     assert run(capsys, "audit", "trail", str(first), str(second)) == (code, told, "")
+
+
+def test_what_came_by_way_of_a_hub_service_may_be_redacted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "reports.jsonl"
+    file.write_bytes(b"\n".join(sealed_again(json.loads(line)) for line in trail("started", "stopped")))
+    code, out, _ = run(capsys, "audit", "trail", "--from-hub-service", str(file))
+    assert (code, out) == (0, f"Whole c1: 2 records; stopped properly{OF_REDACTED}\n")
 
 
 def test_received_records_that_are_not_there_are_no_trail(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
