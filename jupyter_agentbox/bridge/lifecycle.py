@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine
-from typing import Protocol
+from typing import Any, Protocol
 from weakref import WeakValueDictionary
 
 import zmq.asyncio
@@ -72,6 +72,8 @@ class KernelLifecycle:
         self._load_kernel_side = load_kernel_side
         self._context: zmq.asyncio.Context | None = None
         self._channels: dict[str, ZmqKernelChannel | GatewayKernelChannel] = {}
+        #: Kernel id -> what ran when it was attached; ``None`` where Jupyter does not know a process.
+        self._processes: dict[str, object] = {}
         self._loads: dict[str, asyncio.Task[None]] = {}
         self._watched: dict[str, tuple[KernelManager, Callable[[], object]]] = {}
         self._following: set[asyncio.Task[None]] = set()
@@ -103,13 +105,24 @@ class KernelLifecycle:
         kernel_id = data.get("kernel_id")
         if data.get("status") != "success" or not isinstance(kernel_id, str):
             return
+        # Whoever may use the server can emit such an event. A kernel with the same process neither ended nor started.
         if data["action"] == "shutdown":
-            await self._detach_locked(kernel_id)
+            if not self._has_same_process(kernel_id):
+                await self._detach_locked(kernel_id)
         elif data["action"] in ("start", "restart"):
             async with self._lock_of(kernel_id):
+                if self._has_same_process(kernel_id):
+                    return
                 await self._detach(kernel_id)
                 if kernel_id in self._kernels and not self._is_closed:
                     self._attach(kernel_id)
+
+    def _has_same_process(self, kernel_id: str) -> bool:
+        """Whether an attached kernel's process is known, and the one that was attached."""
+        if kernel_id not in self._kernels or kernel_id not in self._channels:
+            return False
+        process = _process_of(self._kernels.get_kernel(kernel_id))
+        return process is not None and process is self._processes.get(kernel_id)
 
     def _attach(self, kernel_id: str) -> None:
         try:
@@ -146,6 +159,7 @@ class KernelLifecycle:
 
         channel = ZmqKernelChannel(manager=manager, context=self._context, receive=receive, on_failure=on_failure)
         self._channels[kernel_id] = channel
+        self._processes[kernel_id] = _process_of(manager)
         self._listener.kernel_started(kernel_id, channel)
         self._watch(kernel_id, manager)
         spec = manager.kernel_spec
@@ -206,6 +220,7 @@ class KernelLifecycle:
         self._unwatch(kernel_id)
         await self._stop_loading(kernel_id)
         channel = self._channels.pop(kernel_id, None)
+        self._processes.pop(kernel_id, None)
         if channel is not None:
             await channel.close()
             await self._listener.kernel_lost(kernel_id)
@@ -238,3 +253,8 @@ class KernelLifecycle:
         if kernel_id in self._watched:
             manager, on_dead = self._watched.pop(kernel_id)
             manager.remove_restart_callback(on_dead, "dead")
+
+
+def _process_of(manager: Any) -> object | None:
+    """Return the process of a kernel that runs on this machine, as its provisioner has it."""
+    return getattr(manager.provisioner, "process", None)

@@ -6,7 +6,7 @@ import json
 import os
 import re
 import shlex
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
@@ -15,6 +15,7 @@ from jupyter_agentbox.core.calls import JsonObject, JsonValue, canonical_json
 from jupyter_agentbox.core.names import python_names
 from jupyter_agentbox.core.redaction import Redaction
 from jupyter_agentbox.core.registration import OWN_SERVER
+from jupyter_agentbox.core.text import one_line
 from jupyter_agentbox.core.tools import ConfigurationProblem
 from jupyter_agentbox.exceptions import ServerConfigurationError
 from jupyter_agentbox.protocol.notebook import NOTEBOOK_SERVER
@@ -46,6 +47,8 @@ _MAY_HIDE: Final = {
     "auth": is_client_secret,
 }
 SECRET_KEYS: Final = tuple(_MAY_HIDE)
+#: Maximum number of characters of a line about a server.
+_LONGEST_LINE: Final = 2000
 
 
 def check_name(name: str, known: Collection[str]) -> None:
@@ -126,23 +129,30 @@ def command_or_address(server: ServerConfiguration) -> str:
     """Return a server's command or address in one line, without secrets; empty if it is unusable."""
     match server:
         case StdioServer():
-            text = _masked_command_line((server.command, *server.args))
+            return _masked_command_line((server.command, *server.args), server.secrets)
         case HttpServer():
-            text = _address_line(_masked_url(server.url), _masked_command_line(server.headers_helper))
+            helper = _masked_command_line(server.headers_helper, server.secrets)
+            return _address_line(_without_secrets(_masked_url(server.url), server.secrets), helper)
         case _:
             return ""
-    return Redaction().text(Redactor(server.secrets)(text))
 
 
 def entry_text(server: ServerConfiguration) -> str:
     """Return what a server's trust key covers, a line each, without secrets; empty if it is unusable."""
-    lines = [command_or_address(server)]
-    if isinstance(server, StdioServer):
-        lines += [f"cwd: {server.cwd}"] if server.cwd else []
-        lines += [f"env: {name}" for name in sorted(server.env)]
-    if isinstance(server, HttpServer):
-        lines += [f"header: {name}" for name in sorted(name.lower() for name in server.headers)]
-    return "\n".join(lines).strip()
+    match server:
+        case StdioServer():
+            lines = [f"cwd: {server.cwd}"] if server.cwd else []
+            lines += [f"env: {name}" for name in sorted(server.env)]
+        case HttpServer():
+            lines = [f"header: {name}" for name in sorted(server.headers, key=str.lower)]
+        case _:
+            return ""
+    hidden = (one_line(_without_secrets(line, server.secrets), _LONGEST_LINE) for line in lines)
+    return "\n".join([command_or_address(server), *hidden])
+
+
+def _without_secrets(text: str, secrets: Iterable[str]) -> str:
+    return Redaction().text(Redactor(secrets)(text))
 
 
 def written_command_or_address(configuration: Mapping[str, JsonValue]) -> str:
@@ -158,19 +168,26 @@ def _address_line(url: str, headers_helper: str) -> str:
     return f"{url}, with headers from: {headers_helper}" if headers_helper else url
 
 
-def _masked_command_line(words: Sequence[str]) -> str:
-    """Return a command line without the values of options whose names are those of secrets."""
-    shown: list[str] = []
+def _masked_command_line(words: Sequence[str], secrets: Iterable[str]) -> str:
+    """Return a command line without these secrets and those that names of options and variables tell."""
+    plain, quoted = [], []
     is_value_secret = False
     for word in words:
         name, equals, _ = word.partition("=")
         is_option = word.startswith("-")
         if is_option and equals and is_secret(name):
-            shown.append(f"{shlex.quote(name)}={HIDDEN}")
+            plain.append(f"{name}={HIDDEN}")
+            quoted.append(f"{shlex.quote(name)}={HIDDEN}")
+        elif is_value_secret and not is_option:
+            plain.append(HIDDEN)
+            quoted.append(HIDDEN)
         else:
-            shown.append(HIDDEN if is_value_secret and not is_option else shlex.quote(word))
+            plain.append(_without_secrets(word, secrets))  # within quotation marks of a shell it would not be found
+            quoted.append(HIDDEN if plain[-1] == HIDDEN else shlex.quote(plain[-1]))
         is_value_secret = is_option and not equals and is_secret(name)
-    return " ".join(shown)
+    line = " ".join(plain)
+    shown = _without_secrets(line, secrets)  # such as one after `Bearer`, in a word of its own
+    return " ".join(quoted) if shown == line else shown
 
 
 def _masked(value: JsonValue) -> JsonValue:

@@ -5,10 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
 from jupyter_client.manager import KernelManager
+
+from jupyter_agentbox.protocol.kernel_actions import KERNEL_ACTIONS
 
 from .conftest import SEND, TIMEOUT, Kernels
 
@@ -62,6 +65,19 @@ async def test_a_shutdown_is_a_loss(kernels: Kernels) -> None:
     kernel_id = await kernels.start()
     await kernels.manager.shutdown_kernel(kernel_id, now=True)
     await kernels.heard.until(lambda: kernels.heard.lost == [kernel_id])
+
+
+@pytest.mark.parametrize("actions", [["shutdown"], ["start"], ["restart"], ["shutdown", "start"]])
+async def test_an_event_that_somebody_else_emits_ends_nothing_while_the_kernel_is_the_same_process(
+    kernels: Kernels, jp_serverapp: Any, actions: list[str]
+) -> None:
+    kernel_id = await kernels.start()
+    for action in actions:
+        event = {"action": action, "msg": "", "kernel_id": kernel_id, "status": "success"}
+        jp_serverapp.event_logger.emit(schema_id=KERNEL_ACTIONS, data=event)
+    await kernels.manager.restart_kernel(kernel_id)
+    await kernels.heard.until(lambda: len(kernels.heard.started) == 2)
+    assert (kernels.heard.started, kernels.heard.lost) == ([kernel_id, kernel_id], [kernel_id])
 
 
 async def test_a_kernel_that_is_killed_is_lost_and_its_successor_followed(kernels: Kernels) -> None:

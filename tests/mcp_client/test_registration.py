@@ -117,7 +117,7 @@ def test_no_variable_is_hidden_whose_value_is_run_or_obeyed() -> None:
         ({"command": "npx", "args": ["-y", "a server", "/data"]}, "npx -y 'a server' /data"),
         (
             {"command": "db", "args": ["--token", "abcdefgh", "--url=postgres://u:secret@host/x"]},
-            "db --token *** --url=postgres://u:[redacted]@host/x",
+            "db --token *** '--url=postgres://u:[redacted]@host/x'",
         ),
         (
             {"command": "db", "args": ["--key", "abcdefgh", "--pass=abcdefgh", "--keys", "--all", "x y"]},
@@ -153,11 +153,20 @@ def test_a_servers_line_says_what_it_runs_without_secrets(entry: Any, line: str)
         ),
         (
             {"url": "https://a.example/mcp", "headers": {"X-Team": "a", "Authorization": "Bearer abcdefgh"}},
-            "https://a.example/mcp\nheader: authorization\nheader: x-team",
+            "https://a.example/mcp\nheader: Authorization\nheader: X-Team",
+        ),
+        (
+            {"command": "db", "cwd": "/srv/${env:KEY}", "env": {"KEY": "abcdefgh", "abcdefgh": "1", "A\ncwd: /b": "2"}},
+            "db\ncwd: /srv/***\nenv: ***\nenv: A cwd: /b\nenv: KEY",
+        ),
+        (
+            {"command": "sh", "args": ["-c", "export API_KEY='abcdefgh'; x"]},
+            "sh -c 'export API_KEY='\"'\"'[redacted]'\"'\"'; x'",
         ),
         ({"url": ""}, ""),
     ],
 )
 def test_all_that_a_trust_key_covers_is_a_text_without_secrets(entry: Any, text: str) -> None:
-    server = parse_configuration(Path("mcp.json"), json.dumps({"mcpServers": {"a": entry}}), {}).servers["a"]
+    written = json.dumps({"mcpServers": {"a": entry}})
+    server = parse_configuration(Path("mcp.json"), written, {"KEY": "abcdefgh"}).servers["a"]
     assert registration.entry_text(server) == text
