@@ -11,6 +11,7 @@ import { CodeView } from '../code/CodeView';
 import type { ICodeViewProps } from '../code/CodeView';
 import { CODE } from '../code/findings';
 import { Difference } from '../code/Difference';
+import { useUnseenReport } from '../components/Unseen';
 import { LinkButton, VisibleText } from '../components/VisibleText';
 import { replacements, TRUSTED } from './replacements';
 import { Value } from './Value';
@@ -32,13 +33,14 @@ export function Arguments(props: IArgumentsProps): JSX.Element {
   const { values, schema, python } = props;
   const [isWhole, setWhole] = React.useState(false);
   const names = namesOf(values);
+  const shown = isWhole ? names : names.slice(0, MAX_SHOWN);
+  useUnseenReport(null, names.length - shown.length);
   const isHidden = React.useMemo(() => hasHiddenText(values), [values]);
   if (names.length === 0) {
     return (
       <p className="jp-AgentBox-noArguments">{trans.__('No arguments')}</p>
     );
   }
-  const shown = isWhole ? names : names.slice(0, MAX_SHOWN);
   const replaced = replacements(values);
   const [trusted, others] = [
     replaced.filter(({ old }) => old === TRUSTED),

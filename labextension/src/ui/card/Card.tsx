@@ -177,7 +177,7 @@ function Pending(props: ICardProps & { sending: ISending }): JSX.Element {
             approval={approval}
             sending={props.sending}
             describedBy={titleId}
-            hasUnseen={[...unseen.values()].some(count => count > 0)}
+            hasUnseen={unseen.size > 0}
             onMakeRule={props.onMakeRule}
           />
         </div>

@@ -8,9 +8,11 @@ import { useTrans } from '../context';
 import { ExactNumber, isObject, namesOf, stringify } from '../../api/json';
 import type { IJsonObject, JsonValue } from '../../api/json';
 import { LinkButton, TextBlock, VisibleText } from '../components/VisibleText';
-import { UnseenReport } from '../components/Unseen';
+import { useUnseenReport } from '../components/Unseen';
 import { ValueTools } from '../components/ValueTools';
 import { CodeView } from '../code/CodeView';
+import { useSeenPart } from '../hooks/useSeenPart';
+import { localeOf } from '../text/language';
 import { isSecretName } from '../text/secretNames';
 import { isColored, JSON_TYPE, kindOf } from '../text/valueKind';
 import { Picture } from './Picture';
@@ -20,6 +22,9 @@ const PLAIN_TYPE = 'text/plain';
 
 /** The maximum number of characters of a value that is shown beside its name. */
 const MAX_INLINE = 72;
+
+/** The number of rows of a table that need no scrolling, as long as each takes one line. */
+const SHORT_ROWS = 10;
 
 /** The maximum number of rows and columns of a table. */
 const MAX_ROWS = 100;
@@ -60,13 +65,7 @@ interface IMaskProps {
 /** Replaces a secret. Until it is shown, a person has not seen it. */
 function Mask({ name, length, onShow }: IMaskProps): JSX.Element {
   const trans = useTrans();
-  const report = React.useContext(UnseenReport);
-  React.useEffect(() => {
-    report(name, length);
-    return () => {
-      report(name, 0);
-    };
-  }, [report, name, length]);
+  useUnseenReport(name, length);
   return (
     <>
       <span aria-hidden="true">••••••••</span>{' '}
@@ -174,39 +173,69 @@ interface ITableProps {
   rows: readonly IJsonObject[];
 }
 
+/** A table that scrolls if it is long, tells its length, and can be expanded to its full height. */
 function Table({ name, rows }: ITableProps): JSX.Element {
+  const trans = useTrans();
   const [first] = rows;
   const columns = namesOf(first);
+  const [isOpen, setOpen] = React.useState(false);
+  const box = React.useRef<HTMLDivElement>(null);
+  const text = React.useMemo(() => stringify([...rows]), [rows]);
+  const [seen, onScroll] = useSeenPart(box, { text, isFilled: true });
+  useUnseenReport(name, Math.ceil((1 - seen) * text.length));
   return (
-    <div
-      className="jp-AgentBox-tableBox"
-      role="group"
-      aria-label={name}
-      tabIndex={0}
-    >
-      <table>
-        <thead>
-          <tr>
-            {columns.map(column => (
-              <th key={column} scope="col">
-                <VisibleText text={column} />
-              </th>
-            ))}
-          </tr>
-        </thead>
-        <tbody>
-          {rows.map((row, index) => (
-            <tr key={index}>
+    <>
+      <div
+        ref={box}
+        className={`jp-AgentBox-tableBox${isOpen ? ' jp-mod-tall' : ''}`}
+        role="group"
+        aria-label={name}
+        tabIndex={0}
+        onScroll={onScroll}
+      >
+        <table>
+          <thead>
+            <tr>
               {columns.map(column => (
-                <td key={column}>
-                  <Shown name={column} value={row[column]} />
-                </td>
+                <th key={column} scope="col">
+                  <VisibleText text={column} />
+                </th>
               ))}
             </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+          </thead>
+          <tbody>
+            {rows.map((row, index) => (
+              <tr key={index}>
+                {columns.map(column => (
+                  <td key={column}>
+                    <Shown name={column} value={row[column]} />
+                  </td>
+                ))}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+      {rows.length > SHORT_ROWS ? (
+        <div className="jp-AgentBox-blockFoot">
+          <span>
+            {trans._n(
+              '%2 row',
+              '%2 rows',
+              rows.length,
+              rows.length.toLocaleString(localeOf(trans))
+            )}
+          </span>
+          <LinkButton
+            label={isOpen ? trans.__('Show less') : trans.__('Show all rows')}
+            isPressed={isOpen}
+            onClick={() => {
+              setOpen(!isOpen);
+            }}
+          />
+        </div>
+      ) : null}
+    </>
   );
 }
 

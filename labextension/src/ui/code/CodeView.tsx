@@ -6,7 +6,7 @@ import React from 'react';
 import type { ILookAlike } from '../../api/protocol';
 import { useSeenPart } from '../hooks/useSeenPart';
 import { LinkButton, TextBlock, VisibleText } from '../components/VisibleText';
-import { UnseenReport } from '../components/Unseen';
+import { useUnseenReport } from '../components/Unseen';
 import { useEditors, useTrans } from '../context';
 import { DIFF_TYPE } from '../text/valueKind';
 import { openEditor, withPlainBreaks } from './editor';
@@ -51,14 +51,12 @@ export function CodeView(props: ICodeViewProps): JSX.Element {
     isFilled: state === 'open' || code.length <= MAX_PLAIN,
     isOpen
   });
-  const report = React.useContext(UnseenReport);
-  React.useLayoutEffect(() => {
-    // Without an editor, the text block reports.
-    if (hasEditor) {
-      const unseen = lines.slice(Math.floor(seen * lines.length));
-      report(name, unseen.join('\n').length);
-    }
-  }, [report, hasEditor, name, lines, seen]);
+  const below = React.useMemo(
+    () => lines.slice(Math.floor(seen * lines.length)).join('\n').length,
+    [lines, seen]
+  );
+  // Without an editor, the text block reports.
+  useUnseenReport(name, hasEditor ? below : 0);
   return (
     <div className="jp-AgentBox-code">
       <FindingList

@@ -4,7 +4,9 @@
 import React from 'react';
 
 import { useTrans } from '../context';
+import { useUnseenReport } from '../components/Unseen';
 import { VisibleText } from '../components/VisibleText';
+import { useSeenPart } from '../hooks/useSeenPart';
 import { lineDiff, withContext } from './lineDiff';
 
 /** The number of lines around a change that are shown with it. */
@@ -24,48 +26,70 @@ export function Difference(props: IDifferenceProps): JSX.Element {
   const { before, after } = props;
   const trans = useTrans();
   const caption = props.caption ?? trans.__('Your changes');
+  return before === after ? (
+    <p className="jp-AgentBox-changes">{trans.__('No changes')}</p>
+  ) : (
+    <figure className="jp-AgentBox-difference">
+      <figcaption>{caption}</figcaption>
+      <DiffLines before={before} after={after} name={caption} />
+    </figure>
+  );
+}
+
+interface IDiffLinesProps {
+  before: string;
+  after: string;
+  name: string;
+}
+
+/** The lines of a difference, in a box that scrolls if they are many. */
+function DiffLines({ before, after, name }: IDiffLinesProps): JSX.Element {
+  const trans = useTrans();
   const lines = React.useMemo(
     () => withContext(lineDiff(before, after), CONTEXT),
     [before, after]
   );
-  if (before === after) {
-    return <p className="jp-AgentBox-changes">{trans.__('No changes')}</p>;
-  }
+  const text = React.useMemo(
+    () => lines.map(line => line?.text).join('\n'),
+    [lines]
+  );
+  const box = React.useRef<HTMLDivElement>(null);
+  const [seen, onScroll] = useSeenPart(box, { text, isFilled: true });
+  useUnseenReport(name, Math.ceil((1 - seen) * text.length));
   const kinds = {
     same: '',
     removed: trans.__('Removed:'),
     added: trans.__('Added:')
   };
   return (
-    <figure className="jp-AgentBox-difference">
-      <figcaption>{caption}</figcaption>
-      <div
-        className="jp-AgentBox-diffLines"
-        role="group"
-        aria-label={caption}
-        tabIndex={0}
-      >
-        {lines.map((line, index) =>
-          line ? (
-            <div key={index} className={`jp-mod-${line.kind}`}>
-              <span className="jp-AgentBox-diffNumber" aria-hidden="true">
-                {line.after ?? line.before}
-              </span>
-              <span className="jp-AgentBox-diffSign" aria-hidden="true">
-                {SIGNS[line.kind]}
-              </span>
-              <span className="jp-AgentBox-heard">{kinds[line.kind]}</span>
-              <code>
-                <VisibleText text={line.text} />
-              </code>
-            </div>
-          ) : (
-            <div key={index} className="jp-mod-gap" aria-hidden="true">
-              ⋯
-            </div>
-          )
-        )}
-      </div>
-    </figure>
+    <div
+      ref={box}
+      className="jp-AgentBox-diffLines"
+      role="group"
+      aria-label={name}
+      tabIndex={0}
+      onScroll={onScroll}
+    >
+      {lines.map((line, index) =>
+        line ? (
+          <div key={index} className={`jp-mod-${line.kind}`}>
+            <span className="jp-AgentBox-diffNumber" aria-hidden="true">
+              {line.after ?? line.before}
+            </span>
+            <span className="jp-AgentBox-diffSign" aria-hidden="true">
+              {SIGNS[line.kind]}
+            </span>
+            <span className="jp-AgentBox-heard">{kinds[line.kind]}</span>
+            <code>
+              <VisibleText text={line.text} />
+            </code>
+          </div>
+        ) : (
+          <div key={index} className="jp-mod-gap" aria-hidden="true">
+            ⋯
+          </div>
+        )
+      )}
+    </div>
   );
 }

@@ -6,7 +6,7 @@ import React from 'react';
 import { useTrans } from '../context';
 import { useSeenPart } from '../hooks/useSeenPart';
 import { segments } from '../text/visibleText';
-import { UnseenReport } from './Unseen';
+import { useUnseenReport } from './Unseen';
 import { localeOf } from '../text/language';
 
 /** The number of characters that are shown at first; a page with millions of them would not respond. */
@@ -51,12 +51,9 @@ export function TextBlock({ text, name }: ITextBlockProps): JSX.Element {
   const hidden = Math.max(0, text.length - MAX_SHOWN);
   const box = React.useRef<HTMLPreElement>(null);
   const [seen, onScroll] = useSeenPart(box, { text, isFilled: true, isOpen });
-  const report = React.useContext(UnseenReport);
   const [wasOpen, setWasOpen] = React.useState(false);
-  React.useLayoutEffect(() => {
-    const below = Math.ceil((1 - seen) * (text.length - hidden));
-    report(name, wasOpen ? 0 : hidden + below);
-  }, [report, name, wasOpen, hidden, seen, text]);
+  const below = Math.ceil((1 - seen) * (text.length - hidden));
+  useUnseenReport(name, wasOpen ? 0 : hidden + below);
 
   return (
     <div className="jp-AgentBox-block">

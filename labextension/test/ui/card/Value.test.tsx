@@ -12,6 +12,7 @@ import { CardProvider } from '../../../src/ui/context';
 import type { ICardContext } from '../../../src/ui/context';
 import { approval, language } from '../../examples';
 import { ACTL, base64, IMAGES, png } from '../../images';
+import { addSizes, removeSizes } from '../../sizes';
 
 const extensions = new EditorExtensionRegistry();
 for (const factory of EditorExtensionRegistry.getDefaultExtensions()) {
@@ -228,4 +229,80 @@ test.each([
 test('an image under a name of a secret stays hidden until a person asks', () => {
   const node = show({ password: IMAGES.png });
   expect(node.querySelector('img')).toBeNull();
+});
+
+describe('in a box that shows 100 of 400 pixels', () => {
+  const ORDERS = Array.from({ length: 50 }, (_, id) => ({ id, total: 7 }));
+
+  beforeEach(() => {
+    addSizes();
+    const { prototype } = Element;
+    jest.spyOn(prototype, 'clientHeight', 'get').mockReturnValue(100);
+    jest.spyOn(prototype, 'scrollHeight', 'get').mockImplementation(function (
+      this: Element
+    ) {
+      return this.classList.contains('jp-mod-tall') ? 100 : 400;
+    });
+  });
+
+  afterEach(() => {
+    jest.restoreAllMocks();
+    removeSizes();
+  });
+
+  function scrollToEnd(name: string): void {
+    const box = screen.getByRole('group', { name });
+    expect(box.tabIndex).toBe(0);
+    box.scrollTop = 300;
+    fireEvent.scroll(box);
+  }
+
+  test('the rows of a table that a person has not scrolled to count as not seen', () => {
+    const node = show({ orders: ORDERS });
+    const all = JSON.stringify(ORDERS).length;
+    expect(node.textContent).toContain(
+      `You have not seen ${Math.ceil(all * 0.75)} characters of “orders”.`
+    );
+    fireEvent.click(
+      screen.getByRole('button', { name: 'Let it run more often…' })
+    );
+    expect(node.textContent).toContain('only this call can be answered');
+    scrollToEnd('orders');
+    expect(node.textContent).not.toContain('You have not seen');
+  });
+
+  test('a table that is shown to its last row was seen', () => {
+    const node = show({ orders: ORDERS });
+    expect(node.textContent).toContain('50 rows');
+    fireEvent.click(screen.getByRole('button', { name: 'Show all rows' }));
+    expect(screen.getByRole('group', { name: 'orders' }).className).toContain(
+      'jp-mod-tall'
+    );
+    // jsdom has no layout, which tells a browser that the box has another size.
+    scrollToEnd('orders');
+    expect(node.textContent).not.toContain('You have not seen');
+  });
+
+  test('so do the lines of a difference', () => {
+    const node = show({ old_text: 'one', new_text: 'two' });
+    const name = 'What new_text changes';
+    expect(node.textContent).toMatch(
+      new RegExp(`You have not seen \\d characters of “${name}”`)
+    );
+    scrollToEnd(name);
+    expect(node.textContent).not.toContain('You have not seen');
+  });
+});
+
+test('arguments beyond the first hundred count as not seen until they are shown', () => {
+  const names = Array.from({ length: 120 }, (_, at) => `name_${at}`);
+  const node = show(Object.fromEntries(names.map(name => [name, 'a'])));
+  expect(node.textContent).toContain('You have not seen 20 arguments.');
+  fireEvent.click(
+    screen.getByRole('button', {
+      name: 'Only the first 100 arguments are shown. Show all 120'
+    })
+  );
+  expect(node.textContent).toContain('name_119');
+  expect(node.textContent).not.toContain('You have not seen');
 });

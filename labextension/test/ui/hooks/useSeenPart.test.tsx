@@ -91,3 +91,20 @@ test('of another text nothing was in view', () => {
   rerender(<Box text="b" />);
   expect(part()).toBe('0.25');
 });
+
+test('a box that is wider than its view is seen when it was scrolled to its end in both directions', () => {
+  const width = (name: 'clientWidth' | 'scrollWidth', value: number): void => {
+    jest.spyOn(Element.prototype, name, 'get').mockReturnValue(value);
+  };
+  width('clientWidth', 100);
+  width('scrollWidth', 200);
+  render(<Box />);
+  expect(part()).toBe('0.125');
+  scrollTo(300);
+  expect(part()).toBe('0.5');
+  screen.getByTestId('box').scrollLeft = 100;
+  scrollTo(0);
+  expect(part()).toBe('0.625');
+  scrollTo(300);
+  expect(part()).toBe('1');
+});
