@@ -11,9 +11,12 @@ import { CodeView } from '../code/CodeView';
 import type { ICodeViewProps } from '../code/CodeView';
 import { CODE } from '../code/findings';
 import { Difference } from '../code/Difference';
+import { ShowHidden } from '../components/ShowHidden';
 import { useUnseenReport } from '../components/Unseen';
 import { LinkButton, VisibleText } from '../components/VisibleText';
+import { useKeptFocus } from '../hooks/useKeptFocus';
 import { replacements, TRUSTED } from './replacements';
+import type { IReplacement } from './replacements';
 import { Value } from './Value';
 
 /** The number of arguments that are shown at first. */
@@ -66,7 +69,7 @@ export function Arguments(props: IArgumentsProps): JSX.Element {
                   code={String(values[name])}
                 />
               ) : name === TRUSTED && trusted.length > 0 ? (
-                <Difference
+                <Replacement
                   {...trusted[0]}
                   caption={trans.__('What has changed since you trusted it')}
                 />
@@ -94,15 +97,37 @@ export function Arguments(props: IArgumentsProps): JSX.Element {
           }}
         />
       ) : null}
-      {others.map(({ name, before, after }) => (
-        <Difference
-          key={name}
-          before={before}
-          after={after}
-          caption={trans.__('What %1 changes', label(name, 60))}
+      {others.map(replacement => (
+        <Replacement
+          key={replacement.name}
+          {...replacement}
+          caption={trans.__('What %1 changes', label(replacement.name, 60))}
         />
       ))}
     </>
+  );
+}
+
+/** What a value changes where it replaces another one; secrets are shown only on request. */
+function Replacement(props: IReplacement & { caption: string }): JSX.Element {
+  const { caption, before, after, whole, hidden } = props;
+  const [isShown, setShown] = React.useState(false);
+  const root = React.useRef<HTMLDivElement>(null);
+  useKeptFocus(root);
+  const texts = isShown ? whole : { before, after };
+  return (
+    <div ref={root} tabIndex={-1}>
+      <Difference {...texts} caption={caption} />
+      {hidden > 0 && !isShown ? (
+        <ShowHidden
+          name={caption}
+          length={hidden}
+          onShow={() => {
+            setShown(true);
+          }}
+        />
+      ) : null}
+    </div>
   );
 }
 

@@ -1,6 +1,6 @@
 /**
- * The value of an argument: in a line, as a table, as code, as an image, or as a text; masked if its name sounds like a
- * secret.
+ * The value of an argument: in a line, as a table, as code, as an image, or as a text; what sounds like a secret is masked,
+ * the whole of it or a part.
  */
 import React from 'react';
 
@@ -8,12 +8,14 @@ import { useTrans } from '../context';
 import { ExactNumber, isObject, namesOf, stringify } from '../../api/json';
 import type { IJsonObject, JsonValue } from '../../api/json';
 import { LinkButton, TextBlock, VisibleText } from '../components/VisibleText';
+import { ShowHidden } from '../components/ShowHidden';
 import { useUnseenReport } from '../components/Unseen';
 import { ValueTools } from '../components/ValueTools';
 import { CodeView } from '../code/CodeView';
+import { useKeptFocus } from '../hooks/useKeptFocus';
 import { useSeenPart } from '../hooks/useSeenPart';
 import { localeOf } from '../text/language';
-import { isSecretName } from '../text/secretNames';
+import { isSecret, MASK, masked } from '../text/secretValues';
 import { isColored, JSON_TYPE, kindOf } from '../text/valueKind';
 import { Picture } from './Picture';
 
@@ -37,52 +39,41 @@ export interface IValueProps {
   schema?: JsonValue;
 }
 
-/** A value, which is shown only on request if it is probably a secret. */
+/** A value, of which what is probably a secret is shown only on request. */
 export function Value({ name, value, schema }: IValueProps): JSX.Element {
   const [isShown, setShown] = React.useState(false);
-  const isMasked = isSecretName(name) && value !== null && value !== '';
-  return isMasked && !isShown ? (
-    <Mask
-      name={name}
-      length={
-        typeof value === 'string' ? value.length : stringify(value).length
-      }
-      onShow={() => {
-        setShown(true);
-      }}
-    />
-  ) : (
-    <Shown name={name} value={value} schema={schema} />
+  const root = React.useRef<HTMLDivElement>(null);
+  useKeptFocus(root);
+  const { value: shown, hidden } = React.useMemo(
+    () => (isShown ? { value, hidden: 0 } : masked(name, value)),
+    [isShown, name, value]
   );
-}
-
-interface IMaskProps {
-  name: string;
-  length: number;
-  onShow: () => void;
-}
-
-/** Replaces a secret. Until it is shown, a person has not seen it. */
-function Mask({ name, length, onShow }: IMaskProps): JSX.Element {
-  const trans = useTrans();
-  useUnseenReport(name, length);
   return (
-    <>
-      <span aria-hidden="true">••••••••</span>{' '}
-      <LinkButton
-        label={trans._n(
-          'Show %1 hidden character',
-          'Show %1 hidden characters',
-          length
-        )}
-        title={trans.__('Hidden because the name sounds like a secret.')}
-        onClick={onShow}
-      />
-    </>
+    <div ref={root} className="jp-AgentBox-value" tabIndex={-1}>
+      {hidden > 0 && isSecret(name, value) ? (
+        <span aria-hidden="true">{MASK}</span>
+      ) : (
+        <Shown name={name} value={shown} whole={value} schema={schema} />
+      )}{' '}
+      {hidden > 0 ? (
+        <ShowHidden
+          name={name}
+          length={hidden}
+          onShow={() => {
+            setShown(true);
+          }}
+        />
+      ) : null}
+    </div>
   );
 }
 
-function Shown({ name, value, schema }: IValueProps): JSX.Element {
+interface IShownProps extends IValueProps {
+  /** What is copied; by default, what is shown. */
+  whole?: JsonValue;
+}
+
+function Shown({ name, value, whole, schema }: IShownProps): JSX.Element {
   if (typeof value === 'string') {
     return isShort(value) ? (
       <code className="jp-mod-string">
@@ -97,7 +88,8 @@ function Shown({ name, value, schema }: IValueProps): JSX.Element {
       <>
         <Table name={name} rows={value} />
         <ValueTools
-          text={stringify(value, 2)}
+          text={stringify(whole ?? value, 2)}
+          shown={stringify(value, 2)}
           name={name}
           mimeType={JSON_TYPE}
         />
@@ -113,7 +105,7 @@ function Shown({ name, value, schema }: IValueProps): JSX.Element {
       </code>
     );
   }
-  return <Nested text={stringify(value, 2)} name={name} />;
+  return <Nested name={name} value={value} whole={whole ?? value} />;
 }
 
 interface ILongTextProps {
@@ -154,8 +146,16 @@ function LongText({ name, text, schema }: ILongTextProps): JSX.Element {
   }
 }
 
+interface INestedProps {
+  name: string;
+  value: JsonValue;
+  /** What is copied. */
+  whole: JsonValue;
+}
+
 /** An object or a list, as the JSON that would be sent. */
-function Nested({ name, text }: ILongTextProps): JSX.Element {
+function Nested({ name, value, whole }: INestedProps): JSX.Element {
+  const text = React.useMemo(() => stringify(value, 2), [value]);
   return (
     <>
       {isColored(text) ? (
@@ -163,7 +163,12 @@ function Nested({ name, text }: ILongTextProps): JSX.Element {
       ) : (
         <TextBlock text={text} name={name} />
       )}
-      <ValueTools text={text} name={name} mimeType={JSON_TYPE} />
+      <ValueTools
+        text={stringify(whole, 2)}
+        shown={text}
+        name={name}
+        mimeType={JSON_TYPE}
+      />
     </>
   );
 }
@@ -249,7 +254,6 @@ function isTable(value: JsonValue): value is IJsonObject[] {
   return (
     names.length > 0 &&
     names.length <= MAX_COLUMNS &&
-    !names.some(isSecretName) &&
     value.every(
       row =>
         isObject(row) &&

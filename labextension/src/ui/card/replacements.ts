@@ -1,15 +1,23 @@
 /**
  * Finds arguments that contain a value and its replacement.
  */
-import { isObject, namesOf, setMember, stringify } from '../../api/json';
+import { isObject, namesOf, stringify } from '../../api/json';
 import type { IJsonObject, JsonValue } from '../../api/json';
 import { isSecretName } from '../text/secretNames';
+import { masked } from '../text/secretValues';
 
 /** A text, or a JSON value as text, and its replacement. */
-export interface IReplacement {
+export interface IReplacement extends ITexts {
   /** The names of the old and the new value. */
   old: string;
   name: string;
+  /** Both with the secrets that are masked in them. */
+  whole: ITexts;
+  /** The number of characters of these secrets. */
+  hidden: number;
+}
+
+interface ITexts {
   before: string;
   after: string;
 }
@@ -27,9 +35,6 @@ const PAIRS = [
 /** The entry of a project's server that was trusted; it is compared with the one that asks for trust. */
 export const TRUSTED = 'trusted_before';
 
-/** Replaces values whose names look like those of secrets. */
-const MASK = '•••';
-
 /** The pairs among arguments, such as `old_text` and `new_text`. */
 export function replacements(values: IJsonObject): IReplacement[] {
   return namesOf(values).flatMap(old => {
@@ -37,15 +42,27 @@ export function replacements(values: IJsonObject): IReplacement[] {
     if (name === null || !Object.hasOwn(values, name) || isSecretName(old)) {
       return [];
     }
-    const before = comparable(values[old]);
-    const after = comparable(values[name]);
+    const [first, second] = [
+      masked(old, values[old]),
+      masked(name, values[name])
+    ];
+    const before = comparable(first.value);
+    const after = comparable(second.value);
     const isPair =
       before !== null &&
       after !== null &&
       typeof values[old] === typeof values[name] &&
       before !== after &&
       before.length + after.length <= MAX_LENGTH;
-    return isPair ? [{ old, name, before, after }] : [];
+    if (!isPair) {
+      return [];
+    }
+    const whole = {
+      before: comparable(values[old]) ?? '',
+      after: comparable(values[name]) ?? ''
+    };
+    const hidden = first.hidden + second.hidden;
+    return [{ old, name, before, after, whole, hidden }];
   });
 }
 
@@ -54,24 +71,7 @@ function comparable(value: JsonValue): string | null {
   if (typeof value === 'string') {
     return value;
   }
-  return isObject(value) || Array.isArray(value)
-    ? stringify(masked(value), 2)
-    : null;
-}
-
-/** The value without what its names mark as secret. */
-function masked(value: JsonValue): JsonValue {
-  if (Array.isArray(value)) {
-    return value.map(masked);
-  }
-  if (!isObject(value)) {
-    return value;
-  }
-  const copy: IJsonObject = {};
-  for (const name of namesOf(value)) {
-    setMember(copy, name, isSecretName(name) ? MASK : masked(value[name]));
-  }
-  return copy;
+  return isObject(value) || Array.isArray(value) ? stringify(value, 2) : null;
 }
 
 /** The name of an argument's replacement; `null` if the argument's name suggests none. */

@@ -21,13 +21,15 @@ const SHORT_LINES = 12;
 export interface IValueToolsProps {
   name: string;
   text: string;
+  /** The text without the secrets that are hidden where it is; by default, there are none. */
+  shown?: string;
   mimeType: string;
 }
 
 export function ValueTools(props: IValueToolsProps): JSX.Element {
   const trans = useTrans();
   const openValue = useOpenValue();
-  const { name, text } = props;
+  const { name, text, shown = text, mimeType } = props;
   const [copied, setCopied] = React.useState<ICopied | null>(null);
   React.useEffect(() => {
     const timer = copied
@@ -62,7 +64,7 @@ export function ValueTools(props: IValueToolsProps): JSX.Element {
           name={`${open}: ${label(name)}`}
           title={trans.__('Show all of “%1” on a page of its own', label(name))}
           onClick={() => {
-            openValue(props);
+            openValue({ name, text: shown, mimeType });
           }}
         />
       ) : null}

@@ -7,7 +7,7 @@ import { useTrans } from '../context';
 import { stringify } from '../../api/json';
 import type { IJsonObject } from '../../api/json';
 import { VisibleText } from '../components/VisibleText';
-import { isSecretName } from '../text/secretNames';
+import { isSecret, MASK, masked } from '../text/secretValues';
 import { label } from '../text/visibleText';
 
 /** The number of characters of a value that are shown. */
@@ -29,9 +29,9 @@ export function Changes(props: IChangesProps): JSX.Element {
     Object.hasOwn(of, name) ? (
       <VisibleText
         text={
-          isSecretName(name)
-            ? '••••••••'
-            : label(stringify(of[name]), MAX_VALUE)
+          isSecret(name, of[name])
+            ? MASK
+            : label(stringify(masked(name, of[name]).value), MAX_VALUE)
         }
       />
     ) : (

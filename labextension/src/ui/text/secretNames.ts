@@ -1,5 +1,5 @@
 /**
- * Names of arguments whose values are probably secrets, as far as a name tells.
+ * Names of arguments, and of what is in them, whose values are probably secrets, as far as a name tells.
  */
 
 /** Words of a name, or two of them, that stand for a secret. */

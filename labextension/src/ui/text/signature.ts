@@ -7,6 +7,7 @@ import { ExactNumber, isObject, namesOf } from '../../api/json';
 import type { IJsonObject, JsonValue } from '../../api/json';
 import { localeOf } from './language';
 import { isSecretName } from './secretNames';
+import { masked } from './secretValues';
 import { visible } from './visibleText';
 
 /** A line about a call, and whether it shows all that would run. */
@@ -91,10 +92,11 @@ export function shortValue(
   const head = Math.ceil(length * HEAD);
   const tail = length - head;
   if (typeof value === 'string') {
-    if (isWhole) {
-      return { text: literal(value), isWhole };
+    const shown = String(masked('', value).value);
+    if (shown.length <= length + NOTE) {
+      return { text: literal(shown), isWhole };
     }
-    const first = literal(shortened(value, head).text);
+    const first = literal(shortened(shown, head).text);
     const count = trans._n(
       '%2 character',
       '%2 characters',
@@ -102,7 +104,7 @@ export function shortValue(
       value.length.toLocaleString(localeOf(trans))
     );
     // What says so is outside of the quotes, where the value cannot write.
-    const text = `${first}… (${count}) …${literal(ending(value, tail))}`;
+    const text = `${first}… (${count}) …${literal(ending(shown, tail))}`;
     return { text, isWhole };
   }
   const { text, isWhole: isAll } = shortened(
@@ -128,7 +130,7 @@ export function isShort(
   }
   // Twice what is shown is enough to tell that there is more.
   return typeof value === 'string'
-    ? value.length <= length + NOTE
+    ? value.length <= length + NOTE && masked('', value).hidden === 0
     : written(value, length * 2).length <= length && !hasSecret(value);
 }
 

@@ -125,7 +125,8 @@ function byText(text: string): string | null {
   return /^\s*[{[]/.test(text) && isJson(text) ? JSON_TYPE : null;
 }
 
-function isJson(text: string): boolean {
+/** Whether a text is JSON. */
+export function isJson(text: string): boolean {
   try {
     JSON.parse(text);
     return true;

@@ -3,6 +3,7 @@ import {
   CodeMirrorEditorFactory,
   EditorExtensionRegistry
 } from '@jupyterlab/codemirror';
+import { Clipboard } from '@jupyterlab/apputils';
 import { fireEvent, render, screen } from '@testing-library/react';
 import React from 'react';
 
@@ -27,10 +28,12 @@ JOIN orders ON orders.customer = customers.id`;
 function show(
   values: IJsonObject,
   properties: IJsonObject = {},
-  factory: IEditorFactoryService | null = editors
+  factory: IEditorFactoryService | null = editors,
+  openValue?: jest.Mock
 ): HTMLElement {
   const base = approval();
-  const context = { ...language, nameOf: () => 'Ada', editors: factory };
+  const nameOf = (): string => 'Ada';
+  const context = { ...language, nameOf, editors: factory, openValue };
   return render(
     <CardProvider value={context as unknown as ICardContext}>
       <Card
@@ -305,4 +308,89 @@ test('arguments beyond the first hundred count as not seen until they are shown'
   );
   expect(node.textContent).toContain('name_119');
   expect(node.textContent).not.toContain('You have not seen');
+});
+
+describe('a secret in a value', () => {
+  const KEY = 'sk-12345';
+
+  test.each<[string, JsonValue]>([
+    ['a line', { api_key: KEY }],
+    ['a list', { all: [{ api_key: KEY }] }],
+    ['an editor', { api_key: KEY, list: Array.from({ length: 40 }, () => 7) }],
+    ['a plain block', { api_key: KEY, text: 'a'.repeat(3000) }],
+    ['a text', JSON.stringify({ api_key: KEY, text: 'a'.repeat(80) })],
+    ['a short text', JSON.stringify({ api_key: KEY })]
+  ])('in %s is shown on request, and not seen before', (_, options) => {
+    const node = show({ options });
+    expect(node.textContent).toContain('••••••••');
+    expect(node.textContent).not.toContain(KEY);
+    expect(node.textContent).toContain(
+      'You have not seen 8 characters of “options”.'
+    );
+    fireEvent.click(screen.getByText('Show 8 hidden characters'));
+    expect(node.textContent).toContain(KEY);
+    expect(node.textContent).not.toContain('You have not seen');
+  });
+
+  test('is masked in the cells of a table', () => {
+    const node = show({
+      users: [
+        { id: 1, password: 'first' },
+        { id: 2, password: 'second' }
+      ]
+    });
+    const cells = (): (string | null)[] =>
+      screen.getAllByRole('cell').map(cell => cell.textContent);
+    expect(cells()).toEqual(['1', '“••••••••”', '2', '“••••••••”']);
+    expect(node.textContent).toContain('not seen 11 characters of “users”');
+    fireEvent.click(screen.getByText('Show 11 hidden characters'));
+    expect(cells()).toEqual(['1', '“first”', '2', '“second”']);
+  });
+
+  test('is masked in a difference, with a button of its own', () => {
+    const node = show({
+      old: { url: 'a', api_key: KEY },
+      new: { url: 'b', api_key: KEY }
+    });
+    const difference = screen.getByRole('group', { name: 'What new changes' });
+    expect(difference.textContent).toContain('"api_key": "••••••••"');
+    const buttons = screen.getAllByRole('button', { name: /hidden character/ });
+    expect(buttons.map(button => button.textContent)).toEqual([
+      'Show 8 hidden characters',
+      'Show 8 hidden characters',
+      'Show 16 hidden characters'
+    ]);
+    fireEvent.click(buttons[2]);
+    expect(difference.textContent).toContain(`"api_key": "${KEY}"`);
+    expect(node.textContent).toContain('8 characters of “new”');
+    expect(node.textContent).not.toContain('of “What new changes”');
+  });
+
+  test('is copied with the value, and not opened on a page while it is hidden', () => {
+    const copy = jest.spyOn(Clipboard, 'copyToSystem').mockImplementation();
+    const openValue = jest.fn();
+    const list = Array.from({ length: 40 }, () => 7);
+    show({ options: { api_key: KEY, list } }, {}, editors, openValue);
+    fireEvent.click(screen.getByRole('button', { name: 'Copy: options' }));
+    expect(copy).toHaveBeenCalledWith(
+      JSON.stringify({ api_key: KEY, list }, null, 2)
+    );
+    const open = screen.getByRole('button', { name: 'Open in a tab: options' });
+    fireEvent.click(open);
+    const shown = JSON.stringify({ api_key: '••••••••', list }, null, 2);
+    expect(openValue).toHaveBeenLastCalledWith(
+      expect.objectContaining({ text: shown })
+    );
+    copy.mockRestore();
+  });
+
+  test('that is shown by keyboard keeps the focus on the card', () => {
+    const node = show({ options: { api_key: KEY } });
+    const button = screen.getByText('Show 8 hidden characters');
+    button.focus();
+    fireEvent.click(button);
+    expect(node.querySelector('dd')?.contains(document.activeElement)).toBe(
+      true
+    );
+  });
 });

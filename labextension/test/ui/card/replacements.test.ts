@@ -9,7 +9,10 @@ test.each([
   ['original-code', 'replacement-code']
 ])('%s and %s are a pair', (old, replacement) => {
   const found = replacements({ [old]: 'a', other: 'c', [replacement]: 'b' });
-  expect(found).toEqual([{ old, name: replacement, before: 'a', after: 'b' }]);
+  const texts = { before: 'a', after: 'b' };
+  expect(found).toEqual([
+    { old, name: replacement, ...texts, whole: texts, hidden: 0 }
+  ]);
 });
 
 test.each<[IJsonObject]>([
@@ -36,6 +39,8 @@ test('the entry of a server is compared with the one that was trusted, member by
   expect(found.before).toContain('\n    "db@1"\n');
   expect(found.after).toBe(found.before.replace('db@1', 'db@2'));
   expect(found.after).not.toContain('"b"');
+  expect(found.whole.after).toContain('"b"');
+  expect(found.hidden).toBe(2);
 });
 
 test.each<[IJsonObject]>([

@@ -108,6 +108,14 @@ test('a secret at the end of a long value is masked', () => {
   expect(text).toMatch(/"token": "••••"\}\)$/);
 });
 
+test('a secret in a text that is JSON is masked, and the call is not shown whole', () => {
+  const body = '{"token": "abc", "a": 1}';
+  expect(signature('f', { body })).toEqual({
+    text: 'f(body="{\\"token\\": \\"••••••••\\", \\"a\\": 1}")',
+    isWhole: false
+  });
+});
+
 test.each([
   ['api_key', true],
   ['apiKey', true],
