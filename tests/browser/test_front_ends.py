@@ -16,9 +16,11 @@ ASK = "from jupyter_agentbox import tools\ntools.shop.list_orders(limit=1)[0].st
 def test_notebook_7_shows_the_card(person: Person, notebook: Callable[..., str]) -> None:
     person.open(notebook(ASK), front="notebooks/")
     person.run(0)
+    expect(person.page).to_have_title(re.compile(r"^\(1\) [^(]"))
     decide(person.card(), "Allow once")
     expect(person.card()).to_contain_text("Allowed by you. Done in")
     expect(person.cell(0)).to_contain_text("True")
+    expect(person.page).to_have_title(re.compile(r"^[^(]"))
 
 
 def test_console_shows_the_card(person: Person, notebook: Callable[..., str]) -> None:
