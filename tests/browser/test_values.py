@@ -116,6 +116,24 @@ def test_value_that_scrolls_was_not_seen_until_it_is_opened(person: Person, note
     expect(card.locator(".cm-line", has_text="DROP TABLE customers")).to_have_count(1)
 
 
+def test_rows_and_columns_of_a_table_were_not_seen_until_somebody_scrolled_to_them(
+    person: Person, notebook: Callable[..., str]
+) -> None:
+    orders = [{"id": number, "customer": "Ada"} for number in range(40)]
+    wide = [{f"column_{number}": "a text of some words" for number in range(8)}] * 2
+    person.page.set_viewport_size({"width": 800, "height": 800})
+    person.open(notebook(call(orders=orders, wide=wide)))
+    person.run(0)
+    card = person.card()
+    for name, keys in {"orders": ("End",), "wide": ("ArrowRight",) * 20}.items():
+        note = card.get_by_text(f"of “{name}”")
+        expect(note).to_have_count(1)
+        card.get_by_role("group", name=name).focus()
+        for key in keys:
+            person.keyboard.press(key)
+        expect(note).to_have_count(0)
+
+
 def test_nothing_was_seen_of_a_value_in_a_tab_that_was_hidden(person: Person, notebook: Callable[..., str]) -> None:
     person.open(notebook(call(sql=FAR_AWAY, note="one line\n" * 40)))
     person.open_panel()

@@ -116,7 +116,7 @@ function Replacement(props: IReplacement & { caption: string }): JSX.Element {
   useKeptFocus(root);
   const texts = isShown ? whole : { before, after };
   return (
-    <div ref={root} tabIndex={-1}>
+    <div ref={root} className="jp-AgentBox-value" tabIndex={-1}>
       <Difference {...texts} caption={caption} />
       {hidden > 0 && !isShown ? (
         <ShowHidden

@@ -28,6 +28,9 @@ const MAX_INLINE = 72;
 /** The number of rows of a table that need no scrolling, as long as each takes one line. */
 const SHORT_ROWS = 10;
 
+/** The number of columns that fit beside each other. */
+const FEW_COLUMNS = 4;
+
 /** The maximum number of rows and columns of a table. */
 const MAX_ROWS = 100;
 const MAX_COLUMNS = 8;
@@ -192,7 +195,11 @@ function Table({ name, rows }: ITableProps): JSX.Element {
     <>
       <div
         ref={box}
-        className={`jp-AgentBox-tableBox${isOpen ? ' jp-mod-tall' : ''}`}
+        className={[
+          'jp-AgentBox-tableBox',
+          isOpen ? 'jp-mod-tall' : '',
+          columns.length > FEW_COLUMNS ? 'jp-mod-wide' : ''
+        ].join(' ')}
         role="group"
         aria-label={name}
         tabIndex={0}

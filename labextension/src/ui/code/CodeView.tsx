@@ -19,6 +19,9 @@ import { localeOf } from '../text/language';
 /** The number of lines that are shown without scrolling. */
 const SHORT_LINES = 16;
 
+/** The number of characters that need no scrolling, however narrow the panel is. */
+const SHORT_CODE = 200;
+
 /** The number of characters that are shown as plain text until there is an editor. */
 const MAX_PLAIN = 20_000;
 
@@ -46,6 +49,8 @@ export function CodeView(props: ICodeViewProps): JSX.Element {
   const hasEditor = editors !== null && state !== 'failed';
   const lines = React.useMemo(() => withPlainBreaks(code).split('\n'), [code]);
   const isLong = lines.length > SHORT_LINES || code.length > 1600;
+  // What scrolls must be reached by keyboard.
+  const mayScroll = lines.length > SHORT_LINES || code.length > SHORT_CODE;
   const [seen, onScroll] = useSeenPart(box, {
     text: code,
     isFilled: state === 'open' || code.length <= MAX_PLAIN,
@@ -68,9 +73,9 @@ export function CodeView(props: ICodeViewProps): JSX.Element {
           ref={box}
           className={`jp-AgentBox-codeBox${isOpen ? ' jp-mod-tall' : ''}`}
           style={{ minHeight: `${Math.min(lines.length, 8) * 1.3}em` }}
-          tabIndex={isLong ? 0 : undefined}
-          role={isLong ? 'group' : undefined}
-          aria-label={isLong ? name : undefined}
+          tabIndex={mayScroll ? 0 : undefined}
+          role={mayScroll ? 'group' : undefined}
+          aria-label={mayScroll ? name : undefined}
           onScroll={onScroll}
         >
           <div ref={slot} />

@@ -234,6 +234,13 @@ test('an image under a name of a secret stays hidden until a person asks', () =>
   expect(node.querySelector('img')).toBeNull();
 });
 
+test('code that may scroll in a narrow panel is reached by keyboard, and short code is no stop on the way', () => {
+  show({ sql: `SELECT ${'a, '.repeat(100)}b` });
+  expect(screen.getByRole('group', { name: 'sql' }).tabIndex).toBe(0);
+  show({ query: SQL });
+  expect(screen.queryByRole('group', { name: 'query' })).toBeNull();
+});
+
 describe('in a box that shows 100 of 400 pixels', () => {
   const ORDERS = Array.from({ length: 50 }, (_, id) => ({ id, total: 7 }));
 
