@@ -16,6 +16,8 @@ import { label } from '../text/visibleText';
 import { codeOf, findingsOf } from '../code/findings';
 import { Arguments } from './Arguments';
 import type { IArgumentsProps } from './Arguments';
+import { Changes } from '../form/Changes';
+import { changedNames } from '../form/draft';
 import { CompactCall } from './CompactCall';
 import { Countdown } from './Countdown';
 import { Deciding } from './Deciding';
@@ -292,6 +294,7 @@ function Final(props: ICardProps): JSX.Element {
         <Says approval={approval} />
         <LookAlikes found={approval.call.look_alikes} />
         <Origin {...props} />
+        <EditChanges approval={approval} />
         {edited ? (
           <h4>
             {isCodeRun(approval.call)
@@ -335,6 +338,25 @@ function Final(props: ICardProps): JSX.Element {
       {isFresh ? props.cellUpdate : null}
     </>
   );
+}
+
+/** What an edit changed, unless the original arguments are not there or have the same secrets removed. */
+function EditChanges({
+  approval
+}: {
+  approval: IApproval;
+}): JSX.Element | null {
+  const trans = useTrans();
+  const { call, decision } = approval;
+  const after = decision?.arguments;
+  const before = call.arguments;
+  const names = after && !call.omitted ? changedNames(before, after) : [];
+  return after && names.length > 0 ? (
+    <>
+      <h4>{trans.__('Changes')}</h4>
+      <Changes names={names} before={before} after={after} />
+    </>
+  ) : null;
 }
 
 /** Leads from a decided request to a rule for such requests. */

@@ -8,6 +8,8 @@ import { useUnseenReport } from '../components/Unseen';
 import { VisibleText } from '../components/VisibleText';
 import { useSeenPart } from '../hooks/useSeenPart';
 import { lineDiff, withContext } from './lineDiff';
+import { withParts } from './lineParts';
+import type { LinePart } from './lineParts';
 
 /** The number of lines around a change that are shown with it. */
 const CONTEXT = 2;
@@ -36,21 +38,23 @@ export function Difference(props: IDifferenceProps): JSX.Element {
   );
 }
 
-interface IDiffLinesProps {
+export interface IDiffLinesProps {
   before: string;
   after: string;
+  /** What a screen reader calls the box. */
   name: string;
 }
 
 /** The lines of a difference, in a box that scrolls if they are many. */
-function DiffLines({ before, after, name }: IDiffLinesProps): JSX.Element {
+export function DiffLines(props: IDiffLinesProps): JSX.Element {
   const trans = useTrans();
+  const { before, after, name } = props;
   const lines = React.useMemo(
-    () => withContext(lineDiff(before, after), CONTEXT),
+    () => withContext(withParts(lineDiff(before, after)), CONTEXT),
     [before, after]
   );
   const text = React.useMemo(
-    () => lines.map(line => line?.text).join('\n'),
+    () => lines.map(line => line && textOf(line.parts)).join('\n'),
     [lines]
   );
   const box = React.useRef<HTMLDivElement>(null);
@@ -81,7 +85,9 @@ function DiffLines({ before, after, name }: IDiffLinesProps): JSX.Element {
             </span>
             <span className="jp-AgentBox-heard">{kinds[line.kind]}</span>
             <code>
-              <VisibleText text={line.text} />
+              {line.parts.map((part, at) => (
+                <Part key={at} part={part} />
+              ))}
             </code>
           </div>
         ) : (
@@ -92,4 +98,27 @@ function DiffLines({ before, after, name }: IDiffLinesProps): JSX.Element {
       )}
     </div>
   );
+}
+
+function Part({ part }: { part: LinePart }): JSX.Element {
+  switch (part.kind) {
+    case 'same':
+      return <VisibleText text={part.text} />;
+    case 'changed':
+      return (
+        <mark>
+          <VisibleText text={part.text} />
+        </mark>
+      );
+    case 'gap':
+      return (
+        <span className="jp-mod-gap" aria-hidden="true">
+          ⋯
+        </span>
+      );
+  }
+}
+
+function textOf(parts: readonly LinePart[]): string {
+  return parts.map(part => (part.kind === 'gap' ? '' : part.text)).join('');
 }

@@ -44,16 +44,16 @@ export function lineDiff(before: string, after: string): IDiffLine[] {
 }
 
 /** The changed lines with some around them; `null` stands for omitted lines. */
-export function withContext(
-  lines: readonly IDiffLine[],
+export function withContext<Line extends IDiffLine>(
+  lines: readonly Line[],
   context: number
-): (IDiffLine | null)[] {
+): (Line | null)[] {
   const isNear = lines.map((_, index) =>
     lines
       .slice(Math.max(0, index - context), index + context + 1)
       .some(({ kind }) => kind !== 'same')
   );
-  const shown: (IDiffLine | null)[] = [];
+  const shown: (Line | null)[] = [];
   lines.forEach((line, index) => {
     if (isNear[index]) {
       shown.push(line);

@@ -630,3 +630,71 @@ test('the details of a call say what its server asked, and who made the call wit
   expect(text).toContain('The server asked“Where to?” Declined by bob.');
   expect(text).toContain('“Where to?” https://shop/sign Nobody answered.');
 });
+
+/** The texts of the changes that a request's card shows after an edit, by the name of the argument. */
+function changes(
+  before: IJsonObject,
+  after: IJsonObject
+): Record<string, string | null> {
+  const item = allowed();
+  item.call = { ...item.call, arguments: before };
+  item.decision = item.decision && { ...item.decision, arguments: after };
+  const rows = show(item).querySelectorAll('.jp-AgentBox-changes > div');
+  return Object.fromEntries(
+    [...rows].map(row => [
+      row.querySelector('dt')?.textContent,
+      (row.querySelector('dd')?.textContent ?? '').trim()
+    ])
+  );
+}
+
+test('a request that was edited says what was changed: a short value before and after, a long one as a difference', () => {
+  const [head, tail] = ['h'.repeat(300), 't'.repeat(300)];
+  expect(
+    changes(
+      { price: 149, sql: `${head}old${tail}`, note: 'one\ntwo', id: 5 },
+      { price: 14.9, sql: `${head}new${tail}`, note: 'one\nzwei', id: 5 }
+    )
+  ).toEqual({
+    price: '149 → 14.9',
+    sql: `1−Removed:⋯${'h'.repeat(60)}old${'t'.repeat(60)}⋯1+Added:⋯${'h'.repeat(60)}new${'t'.repeat(60)}⋯`,
+    note: '1 one2−Removed:two2+Added:zwei'
+  });
+  const marks = [...document.querySelectorAll('mark')];
+  expect(marks.map(mark => mark.textContent)).toEqual(['old', 'new']);
+  const box = screen.getByRole('group', { name: 'Changes to sql' });
+  expect(box.tabIndex).toBe(0);
+});
+
+test('the changes of a long object are a difference, in which secrets are shown on request', () => {
+  const list = Array.from({ length: 40 }, (_, at) => at);
+  const found = changes(
+    { options: { list, token: 'a', limit: 1 } },
+    { options: { list, token: 'b', limit: 2 } }
+  );
+  expect(found['options']).toContain('"token": "••••••••"');
+  expect(found['options']).toContain('Removed:  "limit": 1');
+  fireEvent.click(screen.getAllByText('Show 2 hidden characters')[0]);
+  const dd = document.querySelector('.jp-AgentBox-changes dd');
+  expect(dd?.textContent).toContain('Removed:  "token": "a"');
+});
+
+test('where only secrets were changed, nothing of them is shown', () => {
+  const list = Array.from({ length: 40 }, (_, at) => at);
+  expect(
+    changes(
+      { options: { list, token: 'a' }, password: 'one' },
+      { options: { list, token: 'b' }, password: 'two' }
+    )
+  ).toEqual({
+    options: '•••••••• → •••••••• Show 2 hidden characters',
+    password: '•••••••• → •••••••• Show 6 hidden characters'
+  });
+});
+
+test('nothing is said of changes whose original arguments are no longer there', () => {
+  const item = allowed();
+  item.call.omitted = { size: 20_000, head: '{"sql"' };
+  item.decision = item.decision && { ...item.decision, arguments: { a: 1 } };
+  expect(show(item).querySelector('.jp-AgentBox-changes')).toBeNull();
+});

@@ -265,3 +265,17 @@ test('broken JSON is said once, and a try to send it leads back to it', async ()
   expect(document.activeElement).toBe(field('Arguments as JSON'));
   expect(sent).toEqual([]);
 });
+
+test('a change within a long text is in view while it is typed, and short values are before and after', async () => {
+  await openForm();
+  press('JSON');
+  const [head, tail] = ['A'.repeat(300), 'B'.repeat(300)];
+  type(
+    'Arguments as JSON',
+    `{"product_id": 6, "price": 149, "code": "${head}\\n${tail}"}`
+  );
+  const changed = document.querySelector('.jp-AgentBox-changes');
+  expect(changed?.textContent).toContain('product_id5 → 6');
+  expect(changed?.textContent).toContain(`Added:${tail}`);
+  expect(screen.getByRole('group', { name: 'Changes to code' })).not.toBeNull();
+});
