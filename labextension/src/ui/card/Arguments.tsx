@@ -39,12 +39,12 @@ export function Arguments(props: IArgumentsProps): JSX.Element {
   const shown = isWhole ? names : names.slice(0, MAX_SHOWN);
   useUnseenReport(null, names.length - shown.length);
   const isHidden = React.useMemo(() => hasHiddenText(values), [values]);
+  const replaced = React.useMemo(() => replacements(values), [values]);
   if (names.length === 0) {
     return (
       <p className="jp-AgentBox-noArguments">{trans.__('No arguments')}</p>
     );
   }
-  const replaced = replacements(values);
   const [trusted, others] = [
     replaced.filter(({ old }) => old === TRUSTED),
     replaced.filter(({ old }) => old !== TRUSTED)

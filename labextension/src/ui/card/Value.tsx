@@ -1,6 +1,6 @@
 /**
- * The value of an argument: in a line, as a table, as code, as an image, or as a text; what sounds like a secret is masked,
- * the whole of it or a part.
+ * The value of an argument: in a line, as a table, as code, as an image, or as a text; it is masked, or a part of it, where
+ * its name sounds like a secret.
  */
 import React from 'react';
 

@@ -18,7 +18,7 @@ const MAX_LINE = 200;
 /** The number of characters around a change that are shown with it. */
 const CONTEXT = 60;
 
-/** Divide lines into parts. Of what was removed and added in one place, the first lines are compared, then the second ones. */
+/** Divide lines into parts. Where lines were removed and added in one place, each is compared with its counterpart. */
 export function withParts(lines: readonly IDiffLine[]): IPartedLine[] {
   const counterparts = counterpartsOf(lines);
   return lines.map(line => ({

@@ -19,7 +19,7 @@ type Report = (source: string, unseen: IUnseen | null) => void;
 /** Takes what components do not show, or do not show yet. */
 export const UnseenReport = React.createContext<Report>(() => undefined);
 
-/** Report, for as long as the component is there, how many characters of an argument, or how many arguments, it has not shown. */
+/** Report how many characters of an argument, or without a name how many arguments, the component has not shown. */
 export function useUnseenReport(name: string | null, count: number): void {
   const report = React.useContext(UnseenReport);
   const source = React.useId();
