@@ -314,6 +314,8 @@ class ApprovalRequest:
             raise InvalidDecisionError(
                 f"a rejection of request `{self.id}` cannot edit the arguments", request_id=self.id
             )
+        if decision.arguments is not None and self.call.with_arguments(decision.arguments).digest == self.call.digest:
+            decision = replace(decision, arguments=None)  # nothing was edited
         return replace(self, status=status, decision=decision)
 
     def endorse(self, vote: Decision) -> ApprovalRequest:

@@ -133,6 +133,12 @@ def test_what_runs_is_the_edited_call_and_the_asked_one_is_kept() -> None:
     assert decided.effective_call.digest != request.call.digest
 
 
+def test_an_edit_that_changes_nothing_is_none() -> None:
+    request = a_request()
+    decided = request.decide(a_decision(request, arguments=dict(request.call.arguments)))
+    assert decided == request.decide(a_decision(request))
+
+
 def test_without_edits_what_runs_is_what_was_asked() -> None:
     request = a_request()
 

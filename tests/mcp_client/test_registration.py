@@ -157,7 +157,7 @@ def test_a_servers_line_says_what_it_runs_without_secrets(entry: Any, line: str)
         ),
         (
             {"command": "db", "cwd": "/srv/${env:KEY}", "env": {"KEY": "abcdefgh", "abcdefgh": "1", "A\ncwd: /b": "2"}},
-            "db\ncwd: /srv/***\nenv: ***\nenv: A cwd: /b\nenv: KEY",
+            "db\ncwd: /srv/***\nenv: A cwd: /b\nenv: KEY\nenv: ***",
         ),
         (
             {"command": "sh", "args": ["-c", "export API_KEY='abcdefgh'; x"]},

@@ -11,8 +11,8 @@ import type { FeatureName, IDryRun, IFeatureLock, IPolicy } from '../api/rules';
 /** A rule like a call. */
 export interface IProposedRule {
   rule: IJsonObject;
-  /** The names of the call's arguments that the rule has no condition for. */
-  anyValue: readonly string[];
+  /** The names of the arguments that the call or its tool has: the rule matches any value of those without a condition. */
+  names: readonly string[];
 }
 
 /** The rules that are in force. */

@@ -24,8 +24,8 @@ const LEVELS = ['', 'srt', 'landlock', 'bubblewrap-host-proc', 'bubblewrap'];
 
 export interface IRuleEditorProps {
   rule: IJsonObject;
-  /** The arguments of the call from which the rule is made that it has no condition for. */
-  anyValue: readonly string[];
+  /** The arguments that the call from which the rule is made, or its tool, has. */
+  names: readonly string[];
   tryRule: IRulesModel['tryRule'];
   onSave: (rule: IJsonObject) => Promise<void>;
   onCancel: () => void;
@@ -93,7 +93,7 @@ export function RuleEditor(props: IRuleEditorProps): JSX.Element {
       <Field {...field('server')} />
       <Field {...field('tool')} />
       <Field {...field('arguments')} isLong />
-      <AnyValue names={props.anyValue.filter(name => !has(fields, name))} />
+      <AnyValue names={props.names.filter(name => !has(fields, name))} />
       <Field {...field('notebook')} />
       <Choice
         {...field('isolation')}
@@ -201,17 +201,17 @@ function wordsOf(
   };
 }
 
-/** Says which of a call's arguments have no condition. */
+/** Says which arguments have no condition. */
 function AnyValue(props: { names: readonly string[] }): JSX.Element | null {
   const trans = useTrans();
   if (props.names.length === 0) {
     return null;
   }
-  const names = props.names.map(name => label(name)).join(', ');
+  const names = props.names.map(name => label(name) || '""').join(', ');
   return (
     <p className="jp-AgentBox-warning" role="note">
       {trans.__(
-        'The rule matches any value of: %1. Conditions are not filled in from lists, objects, long texts or secrets.',
+        'The rule matches any value of: %1. Lists, objects, long texts and secrets are not filled in.',
         names
       )}
     </p>
@@ -282,7 +282,9 @@ function problemOf(
 function ruleOf(fields: Fields, trans: TranslationBundle): IJsonObject {
   const rule: IJsonObject = {};
   for (const name of NAMES) {
-    const text = fields[name].trim();
+    // A name can begin or end with a space.
+    const text =
+      name === 'server' || name === 'tool' ? fields[name] : fields[name].trim();
     if (text !== '' || name === 'server' || name === 'tool') {
       rule[name] = valueOf(name, text, trans);
     }

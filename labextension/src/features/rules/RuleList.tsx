@@ -124,7 +124,7 @@ export function RuleList({ rules }: IRuleListProps): JSX.Element {
         <RuleEditor
           key={stringify(proposal?.rule ?? null) + String(changing?.place)}
           rule={changing?.rule ?? proposal?.rule ?? NEW}
-          anyValue={changing ? [] : (proposal?.anyValue ?? [])}
+          names={changing ? [] : (proposal?.names ?? [])}
           tryRule={rule => rules.tryRule(rule)}
           onSave={rule =>
             changing

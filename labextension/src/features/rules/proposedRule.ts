@@ -1,11 +1,11 @@
 /**
  * A rule that a person makes from a call.
  */
-import { namesOf } from '../../api/json';
+import { ExactNumber, isObject, namesOf, setMember } from '../../api/json';
 import type { IJsonObject, JsonValue } from '../../api/json';
 import type { IApproval } from '../../api/protocol';
 import type { IProposedRule } from '../../model/rules';
-import { isSecretName } from '../../ui/text/secretNames';
+import { isSecret } from '../../ui/text/secretValues';
 
 /** The maximum length of a pattern. */
 const LONGEST = 1000;
@@ -17,39 +17,50 @@ export function literal(text: string): string {
 
 /**
  * The rule for calls like this one, as it runs: of the same tool, with the same simple arguments. A condition holds no list,
- * no object and no long text, and is not made of a secret, which would be in the file of rules.
+ * no object and no long text, and is not made of a secret, which would be in the file of rules. `null` if this page does not
+ * have the arguments.
  */
 export function proposedRule(
   approval: IApproval,
   effect: 'allow' | 'deny' = 'allow'
-): IProposedRule {
-  const { server, tool } = approval.call;
-  const given = approval.decision?.arguments ?? approval.call.arguments;
+): IProposedRule | null {
+  const { call, decision, tool } = approval;
+  if (decision?.omitted || (call.omitted && !decision?.arguments)) {
+    return null;
+  }
+  const given = decision?.arguments ?? call.arguments;
+  const { properties } = tool.input_schema;
+  const possible = isObject(properties) ? namesOf(properties) : [];
   const conditions: IJsonObject = {};
-  const anyValue: string[] = [];
   for (const name of namesOf(given)) {
-    const condition = isSecretName(name) ? null : conditionFrom(given[name]);
+    const condition = conditionFrom(name, given[name]);
     if (condition) {
-      conditions[name] = condition.value;
-    } else {
-      anyValue.push(name);
+      setMember(conditions, name, condition.value);
     }
   }
   const rule = {
     effect,
-    server: literal(server),
-    tool: literal(tool),
-    ...(Object.keys(conditions).length > 0 ? { arguments: conditions } : {})
+    server: literal(call.server),
+    tool: literal(call.tool),
+    ...(namesOf(conditions).length > 0 ? { arguments: conditions } : {})
   };
-  return { rule, anyValue };
+  return { rule, names: [...new Set([...namesOf(given), ...possible])] };
 }
 
-/** The condition that only this value meets; `null` if there is none. */
-function conditionFrom(value: JsonValue): { value: JsonValue } | null {
+/** The condition that only this value meets; `null` if there is none, or it must not be in a file. */
+function conditionFrom(
+  name: string,
+  value: JsonValue
+): { value: JsonValue } | null {
+  if (isSecret(name, value)) {
+    return null;
+  }
   if (typeof value === 'string') {
     const pattern = literal(value);
-    return pattern.length <= LONGEST ? { value: pattern } : null;
+    // A value that is not stored any more is not what the call had.
+    const isUsable = pattern.length <= LONGEST && !value.includes('[redacted]');
+    return isUsable ? { value: pattern } : null;
   }
   const isPlain = value === null || typeof value !== 'object';
-  return isPlain || 'text' in value ? { value } : null;
+  return isPlain || value instanceof ExactNumber ? { value } : null;
 }

@@ -2,6 +2,7 @@ import type {
   JupyterFrontEnd,
   JupyterFrontEndPlugin
 } from '@jupyterlab/application';
+import { showErrorMessage } from '@jupyterlab/apputils';
 import { ISettingRegistry } from '@jupyterlab/settingregistry';
 import { ITranslator } from '@jupyterlab/translation';
 import type { TranslationBundle } from '@jupyterlab/translation';
@@ -96,7 +97,17 @@ export const rulesSectionPlugin: JupyterFrontEndPlugin<void> = {
         if (approval) {
           await rules.refresh();
           const isDenied = args['effect'] === 'deny';
-          rules.propose(proposedRule(approval, isDenied ? 'deny' : 'allow'));
+          const proposal = proposedRule(approval, isDenied ? 'deny' : 'allow');
+          if (!proposal) {
+            await showErrorMessage(
+              language.trans.__('No rule was made'),
+              language.trans.__(
+                'The arguments of this call are no longer stored, or could not be fetched.'
+              )
+            );
+            return;
+          }
+          rules.propose(proposal);
           show();
         }
       }

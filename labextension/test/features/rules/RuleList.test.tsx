@@ -180,8 +180,8 @@ test.each([
   }
 );
 
-function propose(rule: IJsonObject, anyValue: string[] = []): void {
-  show({}, { proposal: { rule, anyValue } });
+function propose(rule: IJsonObject, names: string[] = []): void {
+  show({}, { proposal: { rule, names } });
 }
 
 test('a rule that is wider than the call says so until there is a condition', () => {
