@@ -6,6 +6,7 @@ import argparse
 import json
 import os
 import socket
+import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
@@ -35,6 +36,7 @@ from jupyter_agentbox.storage.inspection import inspect_store
 OK: Final = 0
 #: There is a problem.
 PROBLEMS: Final = 1
+WRONG_COMMAND: Final = 2
 
 _PACKAGES: Final = ("jupyter_server", "jupyterlab", "notebook", "ipykernel", "ipywidgets", "jupyterhub", "mcp")
 _NEEDED: Final = ("jupyter_server", "ipykernel", "ipywidgets", "mcp")
@@ -46,9 +48,15 @@ _PORTS: Final = {"https": 443, "http": 80, "syslog+tls": 6514, "syslog+tcp": 601
 _PATIENCE: Final = 3.0
 
 
+#: Runs this command in a new process: no part of this one has then seen another environment.
+_AGAIN: Final = "import sys; from jupyter_agentbox.doctor import main; sys.exit(main(sys.argv[1:]))"
+
+
 def main(argv: Sequence[str]) -> int:
     """Run the command and return its exit code."""
     options = _parser().parse_args(argv)
+    if options.environment_of is not None:
+        return _in_environment_of(options)
     checks = list(examine(database=options.database, environment=os.environ))
     if options.hub:
         checks += examine_hub(os.environ)
@@ -57,6 +65,19 @@ def main(argv: Sequence[str]) -> int:
     else:
         sys.stdout.write("".join(f"{check}\n" for check in checks))
     return PROBLEMS if any(check.state == "problem" for check in checks) else OK
+
+
+def _in_environment_of(options: argparse.Namespace) -> int:
+    """Run the command with the environment of a process; return its exit code."""
+    try:
+        entries = Path(f"/proc/{options.environment_of}/environ").read_bytes().split(b"\0")
+    except OSError as error:
+        sys.stderr.write(f"the environment of process {options.environment_of} cannot be read: {error.strerror}\n")
+        return WRONG_COMMAND
+    environment = dict(entry.split(b"=", 1) for entry in entries if b"=" in entry)
+    database = [] if options.database is None else ["--database", str(options.database)]
+    flags = [f"--{name}" for name in ("hub", "json") if getattr(options, name)]
+    return subprocess.run([sys.executable, "-c", _AGAIN, *flags, *database], env=environment, check=False).returncode
 
 
 def examine(*, database: Path | None, environment: Mapping[str, str]) -> Iterator[Check]:
@@ -313,6 +334,12 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--json", action="store_true", help="print the results as a JSON list")
     parser.add_argument("--hub", action="store_true", help="also check the setup of a Hub's administrator")
+    parser.add_argument(
+        "--environment-of",
+        metavar="PID",
+        type=int,
+        help="use the environment of this process of the same user, such as that of a running server (Linux)",
+    )
     parser.add_argument(
         "--database",
         metavar="PATH",

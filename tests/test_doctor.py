@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import socket
 import sqlite3
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -180,3 +183,27 @@ def test_a_place_for_records_is_reached_or_not_and_its_password_is_not_shown(tmp
 )
 def test_a_hubs_server_has_what_the_hub_gives(environment: dict[str, str], state: str) -> None:
     assert doctor.hub(environment).state == state
+
+
+@pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="there is no /proc")
+def test_the_environment_of_another_process_counts(tmp_path: Path) -> None:
+    env = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "JUPYTERHUB_USER": "ada"}
+    with subprocess.Popen(["sleep", "60"], env=env) as process:
+        command = [
+            sys.executable,
+            "-m",
+            "jupyter_agentbox.cli",
+            "doctor",
+            "--json",
+            "--environment-of",
+            str(process.pid),
+        ]
+        done = subprocess.run(command, capture_output=True, check=False)
+        process.kill()
+    (hub,) = (check for check in json.loads(done.stdout) if check["name"] == "JupyterHub")
+    assert "JUPYTERHUB_API_URL" in hub["text"]  # which is missing there, unlike the user
+
+
+def test_a_process_that_is_not_there_has_no_environment(capsys: pytest.CaptureFixture[str]) -> None:
+    assert doctor.main(["--environment-of", str(2**31 - 1)]) == 2
+    assert "cannot be read: No such file or directory" in capsys.readouterr().err

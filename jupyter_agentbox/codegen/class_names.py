@@ -172,7 +172,7 @@ def _numbered(names: Iterable[str], reserved: Iterable[str]) -> list[str]:
 
 
 class UniqueNames:
-    """Numbers class names that are taken; a name has 80 characters at most, and its number.
+    """Makes class names unique by adding a number. A name has at most 80 characters, plus the number.
 
     Parameters
     ----------
@@ -185,7 +185,7 @@ class UniqueNames:
         self._numbers: dict[str, int] = {}
 
     def __call__(self, wanted: str) -> str:
-        """Return this name, or with the least number that is free."""
+        """Return this name or, if it is taken, the name with the lowest free number."""
         wanted = wanted[:80]
         name = wanted
         while name in self._taken:

@@ -140,8 +140,8 @@ class AuditSettings:
     def with_site(self, site: SiteAudit) -> tuple[AuditSettings, ...]:
         """Return the settings of each chain of records: of the site's sinks, and of others that get different records.
 
-        The site's settings override the user's. Where it has none about secrets, no setting of the user lets any into
-        the records for its sinks.
+        The site's settings override the user's. What the records for its sinks contain is not up to the user, even
+        where the site says nothing: then they have the arguments without what the default names mark as secret.
         """
         own = replace(
             self,
@@ -150,11 +150,10 @@ class AuditSettings:
             arguments=ArgumentsKept(site.arguments) if site.arguments else self.arguments,
             token_file=site.token_file or self.token_file,
         )
-        is_loose = not site.arguments and own.arguments is ArgumentsKept.FULL
         sites = replace(
             own,
             sinks=site.sinks,
-            arguments=ArgumentsKept.REDACTED if is_loose else own.arguments,
+            arguments=ArgumentsKept(site.arguments) if site.arguments else ArgumentsKept.REDACTED,
             secret_names=SECRET_NAMES if site.secret_names is None else site.secret_names,
         )
         if replace(sites, sinks=own.sinks) == own:

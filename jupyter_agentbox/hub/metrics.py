@@ -33,11 +33,11 @@ _QUESTION_OUTCOMES: Final = {
 class ErrorKind(str, Enum):
     """The kind of a counted error."""
 
-    ANSWER = "answer"
+    RESPONSE = "response"
     """A response to an HTTP request with a status of 500 or more."""
 
     HUB = "hub"
-    """A question to the Hub that it did not answer: who somebody is, or who is in a group."""
+    """A request to the Hub that it did not answer: who somebody is, or who is in a group."""
 
 
 class Metrics:
@@ -107,13 +107,13 @@ class Metrics:
             self._count_answer(before, request)
         self._count_ended(request)
 
-    def answered(self, status: int) -> None:
+    def responded(self, status: int) -> None:
         """Count a response to an HTTP request if its status is that of an error of the service."""
         if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
-            self._errors.labels(ErrorKind.ANSWER.value).inc()
+            self._errors.labels(ErrorKind.RESPONSE.value).inc()
 
     def hub_failed(self) -> None:
-        """Count a question to the Hub that it did not answer."""
+        """Count a request to the Hub that it did not answer."""
         self._errors.labels(ErrorKind.HUB.value).inc()
 
     def question_ended(self, server: str, action: QuestionAction) -> None:

@@ -124,7 +124,7 @@ class ReportManager:
         return taken
 
     async def page(self, query: ReportQuery) -> Sequence[ReportRow]:
-        """Return the next rows, without what was declared secret after they were stored, either."""
+        """Return the next rows, without secrets, including those whose names were added after the rows were stored."""
         rows = await self._reports.page(query)
         return await asyncio.to_thread(lambda: [self._redacted(row) for row in rows])
 

@@ -158,7 +158,7 @@ def _log_request(handler: web.RequestHandler) -> None:
     A 405 for `GET` is no warning: each MCP client tries to open a stream that way when it connects.
     """
     parts: Parts = handler.settings[SETTINGS_KEY]
-    parts.metrics.answered(handler.get_status())
+    parts.metrics.responded(handler.get_status())
     request = handler.request
     is_usual = handler.get_status() < 400 or (request.method, handler.get_status()) == ("GET", 405)
     level = logging.DEBUG if is_usual else logging.WARNING

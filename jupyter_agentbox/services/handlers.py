@@ -148,7 +148,7 @@ class Services:
 class AgentBoxHandler(APIHandler):
     """Base of all handlers of this extension."""
 
-    #: The scope whose lack made `ScopeAuthorizer` refuse something last; empty if it refused nothing.
+    #: The scope whose absence made `ScopeAuthorizer` refuse the last check; empty if that was not the reason.
     missing_scope = ""
 
     @property
@@ -179,6 +179,7 @@ class AgentBoxHandler(APIHandler):
         return await self._may("write", resource)
 
     async def _may(self, action: str, resource: str) -> bool:
+        self.missing_scope = ""
         return bool(await ensure_async(self.authorizer.is_authorized(self, self.current_user, action, resource)))
 
     async def require_write(self, resource: str, what: str) -> None:

@@ -144,7 +144,7 @@ def no_scope(scope: str, what: str = "this") -> NotAuthorizedError:
     hint = why_no_scope_reaches_browsers(os.environ, scope)
     return NotAuthorizedError(
         f"{what} requires the right `{scope}` for this server, which your session or token does not have."
-        + (f" And {hint}." if hint else "")
+        + (f" Also, {hint}." if hint else "")
     )
 
 
@@ -377,8 +377,8 @@ class _HubReviewer:
             who, hint = f"`{owner}`, whose server this is,", ""
         if not may_decide:
             raise NotDeciderError(
-                f"only {who} can decide here; you can read the request (see `AgentBoxApp.deciders`). It is unchanged."
-                + (f" And {hint}." if hint else "")
+                f"only {who} can decide here (see `AgentBoxApp.deciders`). Nothing was changed."
+                + (f" Also, {hint}." if hint else "")
             )
 
 

@@ -429,7 +429,7 @@ def _fresh(connection: Connection, tenant: str, chain: str, reported: Sequence[R
 
 
 def _is_stored(connection: Connection, report: Report) -> bool:
-    """Whether the record was stored when other names were those of secrets, so that other values are left of it."""
+    """Whether this record is stored already, redacted by other `secret_names`."""
     columns = reports.c
     is_its = (columns.chain == report.chain) & (columns.sequence == report.sequence)
     line = connection.scalar(select(columns.record).where(is_its))

@@ -59,7 +59,7 @@ export type Connection =
   | 'unreachable'
   | 'absent'
   | 'forbidden'
-  | 'unauthorized'
+  | 'not_authorized'
   | 'stopped'
   | 'failing';
 

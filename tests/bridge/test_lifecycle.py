@@ -75,6 +75,8 @@ async def test_an_event_that_somebody_else_emits_ends_nothing_while_the_kernel_i
     for action in actions:
         event = {"action": action, "msg": "", "kernel_id": kernel_id, "status": "success"}
         jp_serverapp.event_logger.emit(schema_id=KERNEL_ACTIONS, data=event)
+    await kernels.run(kernel_id, "1")
+    assert kernels.heard.lost == []
     await kernels.manager.restart_kernel(kernel_id)
     await kernels.heard.until(lambda: len(kernels.heard.started) == 2)
     assert (kernels.heard.started, kernels.heard.lost) == ([kernel_id, kernel_id], [kernel_id])

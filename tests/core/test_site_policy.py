@@ -297,9 +297,10 @@ def test_the_places_of_the_site_get_records_without_what_the_site_calls_secret_a
     assert (only.sinks, only.secret_names) == (("stdout:",), ("iban",))
 
 
-def test_a_user_who_wants_all_arguments_recorded_does_not_want_that_for_the_site() -> None:
-    own = AuditSettings(sinks=("file:///y",), arguments=ArgumentsKept.FULL)
+@pytest.mark.parametrize("wanted", [ArgumentsKept.FULL, ArgumentsKept.DIGEST])
+def test_what_arguments_a_user_wants_recorded_is_not_for_the_site(wanted: ArgumentsKept) -> None:
+    own = AuditSettings(sinks=("file:///y",), arguments=wanted)
     kept = [settings.arguments for settings in own.with_site(SiteAudit(sinks=("stdout:",)))]
-    assert kept == [ArgumentsKept.REDACTED, ArgumentsKept.FULL]
+    assert kept == [ArgumentsKept.REDACTED, wanted]
     (together,) = own.with_site(SiteAudit(sinks=("stdout:",), arguments="full"))
     assert (together.sinks, together.arguments) == (("stdout:", "file:///y"), ArgumentsKept.FULL)

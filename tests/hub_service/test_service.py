@@ -560,14 +560,14 @@ async def test_what_fails_here_and_at_the_hub_is_counted(tmp_path: Path, monkeyp
     monkeypatch.setattr(web_application, "READY_FOR", 0.0)
     async with running_service(tmp_path, a_policy()) as service:
         assert (await service.get("api/requests/none", token="ada")).code == 404
-        assert await errors() == {"answer": 0.0, "hub": 0.0}
+        assert await errors() == {"response": 0.0, "hub": 0.0}
         with monkeypatch.context() as away:
             away.setattr(service.hub, "user_for_token", user_for_token)
             codes = [(await service.get("api/requests", token="ada")).code, (await service.get(session="bob")).code]
-        assert (codes, await errors()) == ([503, 503], {"answer": 2.0, "hub": 2.0})
+        assert (codes, await errors()) == ([503, 503], {"response": 2.0, "hub": 2.0})
         await service.box.store.aclose()
         assert (await service.get("health/ready")).code == 503
-        assert await errors() == {"answer": 3.0, "hub": 2.0}
+        assert await errors() == {"response": 3.0, "hub": 2.0}
 
 
 async def test_a_database_that_can_only_be_read_is_not_ready(

@@ -126,7 +126,7 @@ class ApprovalsAPIHandler(AgentBoxHandler):
         UnknownApprovalError
         """
         if verdict.answer.is_lasting:
-            await self.require_write(GRANTS, "an answer that lasts")
+            await self.require_write(GRANTS, "a lasting answer")
         if verdict.answer.allows and not await self.may_write(_SERVERS):
             call = (await self.approvals.get(request_id)).call
             if (call.server, call.tool) in NEVER_GRANTED:

@@ -36,7 +36,7 @@ class GrantHandler(AgentBoxHandler):
     @web.authenticated
     @authorized
     async def delete(self, grant_id: str) -> None:
-        """End a grant. It decides, so whoever may decide may end one, and nobody else."""
+        """End a grant. This requires the right to write grants and, on a Hub, to decide there."""
         reviewer = await reviewer_of(self, AUTH_RESOURCE)
         await self.services.grants.revoke(grant_id, reviewer=reviewer)
         await self.services.changes.note(Change.GRANT_REVOKED, {"grant": grant_id}, by=reviewer)

@@ -33,7 +33,8 @@ class HealthManager:
     async def report(self) -> JsonObject:
         """Return whether calls can be stored and recorded, and the number of MCP servers in each state.
 
-        Starts nothing, and sends no record.
+        Starts no MCP server. If the site's audit sinks have changed, it starts new chains for them; otherwise it sends
+        no record.
         """
         try:
             await self._check_store()

@@ -466,7 +466,7 @@ function connectionAfter(error: unknown): Connection {
     return 'absent';
   }
   if (error.reason === 'not_authorized') {
-    return 'unauthorized';
+    return 'not_authorized';
   }
   if (error.status === 401 || error.status === 403) {
     return 'forbidden';

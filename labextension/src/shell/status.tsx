@@ -60,9 +60,7 @@ export function StatusButton(options: IStatusOptions): JSX.Element {
   const name = [
     model.connection === 'connected'
       ? waiting(requests, asked, trans)
-      : trans.__(
-          'How many requests wait is not known: no answer from the server'
-        ),
+      : trans.__('How many requests wait is not known'),
     ...(atHub > 0
       ? [
           trans._n(

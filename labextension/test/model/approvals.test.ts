@@ -409,7 +409,7 @@ test('who may not read requests is not told to log in', async () => {
   server.reason = 'not_authorized';
   const model = new ApprovalModel(server);
   await model.refresh();
-  expect(model.connection).toBe('unauthorized');
+  expect(model.connection).toBe('not_authorized');
 });
 
 test("an error of the server's own does not say that the server is stopped", async () => {

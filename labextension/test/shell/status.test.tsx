@@ -80,7 +80,7 @@ test('a click goes to the request that has waited longest, or to the empty panel
 });
 
 test.each(['connecting', 'unreachable', 'forbidden'] as const)(
-  'no count is claimed while the server does not answer: %s',
+  'no count is claimed while this page is not connected: %s',
   now => {
     connection = now;
     show();

@@ -155,7 +155,7 @@ function ConnectionNote(): JSX.Element | null {
     forbidden: trans.__(
       'The server refused to list the requests. Log in again.'
     ),
-    unauthorized: trans.__(
+    not_authorized: trans.__(
       'You can use this server, but you do not have the right to read its requests.'
     ),
     stopped: trans.__(

@@ -26,7 +26,7 @@ const FAILURES: readonly Connection[] = ['unreachable', 'failing'];
 /** The same if a Hub answered in place of the server, or the server will refuse the next one, too. */
 const REFUSALS: readonly Connection[] = [
   'forbidden',
-  'unauthorized',
+  'not_authorized',
   'stopped',
   'absent'
 ];

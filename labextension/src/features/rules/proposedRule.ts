@@ -5,7 +5,7 @@ import { ExactNumber, isObject, namesOf, setMember } from '../../api/json';
 import type { IJsonObject, JsonValue } from '../../api/json';
 import type { IApproval } from '../../api/protocol';
 import type { IProposedRule } from '../../model/rules';
-import { isSecret } from '../../ui/text/secretValues';
+import { masked } from '../../ui/text/secretValues';
 
 /** The maximum length of a pattern. */
 const LONGEST = 1000;
@@ -52,7 +52,7 @@ function conditionFrom(
   name: string,
   value: JsonValue
 ): { value: JsonValue } | null {
-  if (isSecret(name, value)) {
+  if (masked(name, value).hidden > 0) {
     return null;
   }
   if (typeof value === 'string') {

@@ -83,7 +83,12 @@ function Shown({ name, value, whole, schema }: IShownProps): JSX.Element {
         “<VisibleText text={value} />”
       </code>
     ) : (
-      <LongText text={value} name={name} schema={schema} />
+      <LongText
+        text={value}
+        whole={typeof whole === 'string' ? whole : value}
+        name={name}
+        schema={schema}
+      />
     );
   }
   if (isTable(value)) {
@@ -114,11 +119,13 @@ function Shown({ name, value, whole, schema }: IShownProps): JSX.Element {
 interface ILongTextProps {
   name: string;
   text: string;
+  /** What is copied. */
+  whole: string;
   schema?: JsonValue;
 }
 
 /** A text that needs its own block, rendered by its kind if that is known. */
-function LongText({ name, text, schema }: ILongTextProps): JSX.Element {
+function LongText({ name, text, whole, schema }: ILongTextProps): JSX.Element {
   const kind = React.useMemo(
     () => kindOf(name, schema, text),
     [name, schema, text]
@@ -129,21 +136,36 @@ function LongText({ name, text, schema }: ILongTextProps): JSX.Element {
         <>
           <Picture image={kind.image} />
           <TextBlock text={text} name={name} />
-          <ValueTools text={text} name={name} mimeType={PLAIN_TYPE} />
+          <ValueTools
+            text={whole}
+            shown={text}
+            name={name}
+            mimeType={PLAIN_TYPE}
+          />
         </>
       );
     case 'code':
       return (
         <>
           <CodeView code={text} name={name} mimeType={kind.mimeType} />
-          <ValueTools text={text} name={name} mimeType={kind.mimeType} />
+          <ValueTools
+            text={whole}
+            shown={text}
+            name={name}
+            mimeType={kind.mimeType}
+          />
         </>
       );
     case 'text':
       return (
         <>
           <TextBlock text={text} name={name} />
-          <ValueTools text={text} name={name} mimeType={PLAIN_TYPE} />
+          <ValueTools
+            text={whole}
+            shown={text}
+            name={name}
+            mimeType={PLAIN_TYPE}
+          />
         </>
       );
   }

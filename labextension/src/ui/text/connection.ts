@@ -18,7 +18,7 @@ export function describeLoss(
       return trans.__(
         'Your login has ended, or the server was restarted. Log in again in another tab, then come back: what you typed here is kept.'
       );
-    case 'unauthorized':
+    case 'not_authorized':
       return trans.__(
         'You can use this server, but you do not have the right to read its requests, so you cannot decide this one here.'
       );

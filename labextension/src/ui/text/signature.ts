@@ -6,8 +6,7 @@ import type { TranslationBundle } from '@jupyterlab/translation';
 import { ExactNumber, isObject, namesOf } from '../../api/json';
 import type { IJsonObject, JsonValue } from '../../api/json';
 import { localeOf } from './language';
-import { isSecretName } from './secretNames';
-import { masked } from './secretValues';
+import { isSecret, masked } from './secretValues';
 import { visible } from './visibleText';
 
 /** A line about a call, and whether it shows all that would run. */
@@ -86,7 +85,7 @@ export function shortValue(
   length = MAX_VALUE
 ): ISignature {
   const isWhole = isShort(name, value, length);
-  if (isSecretName(name) && hasText(value)) {
+  if (isSecret(name, value)) {
     return { text: '••••', isWhole };
   }
   const head = Math.ceil(length * HEAD);
@@ -125,7 +124,7 @@ export function isShort(
   value: JsonValue,
   length = MAX_VALUE
 ): boolean {
-  if (isSecretName(name) && hasText(value)) {
+  if (isSecret(name, value)) {
     return false;
   }
   // Twice what is shown is enough to tell that there is more.
@@ -215,18 +214,8 @@ function itemsOf(
     ? value.map(item => ['', item])
     : namesOf(value).map(name => [
         `${JSON.stringify(name.slice(0, length))}: `,
-        isSecretName(name) && hasText(value[name]) ? '••••' : value[name]
+        isSecret(name, value[name]) ? '••••' : value[name]
       ]);
-}
-
-/** Whether some text is in a value: a number, like the most tokens of an answer, is no secret. */
-function hasText(value: JsonValue): boolean {
-  if (typeof value === 'object' && value !== null) {
-    return (
-      !(value instanceof ExactNumber) && Object.values(value).some(hasText)
-    );
-  }
-  return typeof value === 'string' && value !== '';
 }
 
 /** Whether some part of a value is masked. */
@@ -237,7 +226,7 @@ function hasSecret(value: JsonValue): boolean {
   return (
     isObject(value) &&
     Object.entries(value).some(
-      ([name, item]) => (isSecretName(name) && hasText(item)) || hasSecret(item)
+      ([name, item]) => isSecret(name, item) || hasSecret(item)
     )
   );
 }

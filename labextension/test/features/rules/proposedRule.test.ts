@@ -56,11 +56,15 @@ test('a rule from an edited call is for the arguments that ran', () => {
 test('a secret is in no rule', () => {
   const shown = approval({});
   shown.tool.input_schema = {};
-  shown.call.arguments = { user: 'ada', api_key: 'sk-123' };
+  shown.call.arguments = {
+    user: 'ada',
+    api_key: 'sk-123',
+    body: '{"password": "sk-123"}'
+  };
   const { rule, anyValue } = proposedRule(shown, 'deny');
   expect(JSON.stringify(rule)).not.toContain('sk-123');
   expect(rule['arguments']).toEqual({ user: 'ada' });
-  expect(anyValue).toEqual(['api_key']);
+  expect(anyValue).toEqual(['api_key', 'body']);
 });
 
 test('the arguments that the call did not have are named, too', () => {

@@ -47,7 +47,7 @@ function show(item: IApproval): Model {
 test.each<[Connection, string]>([
   ['unreachable', 'cannot be reached'],
   ['forbidden', 'Log in again'],
-  ['unauthorized', 'do not have the right to read'],
+  ['not_authorized', 'do not have the right to read'],
   ['failing', 'was stopped'],
   ['stopped', 'was stopped'],
   ['absent', 'was stopped']
