@@ -256,11 +256,11 @@ class Hub:
         return request
 
     def withdraw_requests(self) -> None:
-        """Withdraw all requests that wait."""
-        for server in ("", ANY):
+        """Withdraw all requests that wait at the servers that run."""
+        for server in ("", ANY, SCOPED):
             base = f"{self.server(server)}{API}"
-            _, page = self.ask(f"{base}approvals?status=pending", token=self.admin)
-            for request in page["approvals"]:
+            code, page = self.ask(f"{base}approvals?status=pending", token=self.admin)
+            for request in page["approvals"] if code == 200 else ():
                 self.ask(f"{base}registrations/{request['id']}", token=self.admin, method="DELETE")
 
     def read(self, request: Any, server: str = "") -> Any:
