@@ -426,8 +426,10 @@ def test_after_a_reload_the_key_to_the_oldest_request_leads_to_its_buttons_and_t
     person.keyboard.press("Alt+Shift+A")
     card = person.card(15)
     expect(card).to_be_focused()
+    card.evaluate("card => card.addEventListener('focusout', () => { window.left = true; })")
     # As JupyterLab does with the notebook of the address, some time after the page is laid out: it gets the focus.
     person.execute("docmanager:open", path=path)
+    person.page.wait_for_function("window.left")
     expect(card).to_be_focused()
     await_letters(card)
     expect(card.get_by_role("button", name="Allow once")).to_be_in_viewport(ratio=1)
