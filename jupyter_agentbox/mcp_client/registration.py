@@ -6,7 +6,7 @@ import json
 import os
 import re
 import shlex
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
@@ -129,10 +129,10 @@ def command_or_address(server: ServerConfiguration) -> str:
     """Return a server's command or address in one line, without secrets; empty if it is unusable."""
     match server:
         case StdioServer():
-            return _masked_command_line((server.command, *server.args), server.secrets)
+            return _masked_command_line((server.command, *server.args), _hider(server.secrets))
         case HttpServer():
-            helper = _masked_command_line(server.headers_helper, server.secrets)
-            return _address_line(_without_secrets(_masked_url(server.url), server.secrets), helper)
+            hide = _hider(server.secrets)
+            return _address_line(hide(_masked_url(server.url)), _masked_command_line(server.headers_helper, hide))
         case _:
             return ""
 
@@ -147,12 +147,14 @@ def entry_text(server: ServerConfiguration) -> str:
             lines = [f"header: {name}" for name in sorted(server.headers, key=str.lower)]
         case _:
             return ""
-    hidden = (one_line(_without_secrets(line, server.secrets), _LONGEST_LINE) for line in lines)
-    return "\n".join([command_or_address(server), *hidden])
+    hide = _hider(server.secrets)
+    return "\n".join([command_or_address(server), *(one_line(hide(line), _LONGEST_LINE) for line in lines)])
 
 
-def _without_secrets(text: str, secrets: Iterable[str]) -> str:
-    return Redaction().text(Redactor(secrets)(text))
+def _hider(secrets: Iterable[str]) -> Callable[[str], str]:
+    """Return what removes these secrets, and what looks like one, from a text."""
+    redaction, redactor = Redaction(), Redactor(secrets)
+    return lambda text: redaction.text(redactor(text))
 
 
 def written_command_or_address(configuration: Mapping[str, JsonValue]) -> str:
@@ -168,8 +170,8 @@ def _address_line(url: str, headers_helper: str) -> str:
     return f"{url}, with headers from: {headers_helper}" if headers_helper else url
 
 
-def _masked_command_line(words: Sequence[str], secrets: Iterable[str]) -> str:
-    """Return a command line without these secrets and those that names of options and variables tell."""
+def _masked_command_line(words: Sequence[str], hide: Callable[[str], str]) -> str:
+    """Return a command line without the secrets that are hidden, and those that names of options tell."""
     plain, quoted = [], []
     is_value_secret = False
     for word in words:
@@ -182,11 +184,11 @@ def _masked_command_line(words: Sequence[str], secrets: Iterable[str]) -> str:
             plain.append(HIDDEN)
             quoted.append(HIDDEN)
         else:
-            plain.append(_without_secrets(word, secrets))  # within quotation marks of a shell it would not be found
+            plain.append(hide(word))  # within quotation marks of a shell it would not be found
             quoted.append(HIDDEN if plain[-1] == HIDDEN else shlex.quote(plain[-1]))
         is_value_secret = is_option and not equals and is_secret(name)
     line = " ".join(plain)
-    shown = _without_secrets(line, secrets)  # such as one after `Bearer`, in a word of its own
+    shown = hide(line)  # such as one after `Bearer`, in a word of its own
     return " ".join(quoted) if shown == line else shown
 
 
