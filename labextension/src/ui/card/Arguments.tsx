@@ -11,10 +11,9 @@ import { CodeView } from '../code/CodeView';
 import type { ICodeViewProps } from '../code/CodeView';
 import { CODE } from '../code/findings';
 import { Difference } from '../code/Difference';
-import { ShowHidden } from '../components/ShowHidden';
+import { useHidden } from '../components/ShowHidden';
 import { useUnseenReport } from '../components/Unseen';
 import { LinkButton, VisibleText } from '../components/VisibleText';
-import { useKeptFocus } from '../hooks/useKeptFocus';
 import { replacements, TRUSTED } from './replacements';
 import type { IReplacement } from './replacements';
 import { Value } from './Value';
@@ -111,22 +110,12 @@ export function Arguments(props: IArgumentsProps): JSX.Element {
 /** What a value changes where it replaces another one; secrets are shown only on request. */
 function Replacement(props: IReplacement & { caption: string }): JSX.Element {
   const { caption, before, after, whole, hidden } = props;
-  const [isShown, setShown] = React.useState(false);
-  const root = React.useRef<HTMLDivElement>(null);
-  useKeptFocus(root);
+  const { root, isShown, button } = useHidden();
   const texts = isShown ? whole : { before, after };
   return (
     <div ref={root} className="jp-AgentBox-value" tabIndex={-1}>
       <Difference {...texts} caption={caption} />
-      {hidden > 0 && !isShown ? (
-        <ShowHidden
-          name={caption}
-          length={hidden}
-          onShow={() => {
-            setShown(true);
-          }}
-        />
-      ) : null}
+      {button(caption, hidden)}
     </div>
   );
 }

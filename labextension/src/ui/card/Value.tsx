@@ -8,11 +8,10 @@ import { useTrans } from '../context';
 import { ExactNumber, isObject, namesOf, stringify } from '../../api/json';
 import type { IJsonObject, JsonValue } from '../../api/json';
 import { LinkButton, TextBlock, VisibleText } from '../components/VisibleText';
-import { ShowHidden } from '../components/ShowHidden';
+import { useHidden } from '../components/ShowHidden';
 import { useUnseenReport } from '../components/Unseen';
 import { ValueTools } from '../components/ValueTools';
 import { CodeView } from '../code/CodeView';
-import { useKeptFocus } from '../hooks/useKeptFocus';
 import { useSeenPart } from '../hooks/useSeenPart';
 import { localeOf } from '../text/language';
 import { isSecret, MASK, masked } from '../text/secretValues';
@@ -44,9 +43,7 @@ export interface IValueProps {
 
 /** A value, of which what is probably a secret is shown only on request. */
 export function Value({ name, value, schema }: IValueProps): JSX.Element {
-  const [isShown, setShown] = React.useState(false);
-  const root = React.useRef<HTMLDivElement>(null);
-  useKeptFocus(root);
+  const { root, isShown, button } = useHidden();
   const { value: shown, hidden } = React.useMemo(
     () => (isShown ? { value, hidden: 0 } : masked(name, value)),
     [isShown, name, value]
@@ -58,15 +55,7 @@ export function Value({ name, value, schema }: IValueProps): JSX.Element {
       ) : (
         <Shown name={name} value={shown} whole={value} schema={schema} />
       )}{' '}
-      {hidden > 0 ? (
-        <ShowHidden
-          name={name}
-          length={hidden}
-          onShow={() => {
-            setShown(true);
-          }}
-        />
-      ) : null}
+      {button(name, hidden)}
     </div>
   );
 }

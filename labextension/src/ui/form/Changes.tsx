@@ -7,9 +7,8 @@ import { useTrans } from '../context';
 import { isEqual, isObject, stringify } from '../../api/json';
 import type { IJsonObject, JsonValue } from '../../api/json';
 import { DiffLines } from '../code/Difference';
-import { ShowHidden } from '../components/ShowHidden';
+import { useHidden } from '../components/ShowHidden';
 import { VisibleText } from '../components/VisibleText';
-import { useKeptFocus } from '../hooks/useKeptFocus';
 import { MASK, masked } from '../text/secretValues';
 import { label } from '../text/visibleText';
 
@@ -52,9 +51,7 @@ interface IChangeProps {
 /** What is probably a secret is shown only on request. */
 function Change({ name, before, after }: IChangeProps): JSX.Element {
   const trans = useTrans();
-  const [isShown, setShown] = React.useState(false);
-  const root = React.useRef<HTMLDivElement>(null);
-  useKeptFocus(root);
+  const { root, isShown, button } = useHidden();
   const values = React.useMemo(
     () => ({ name, ...seen({ name, before, after }, isShown) }),
     [name, before, after, isShown]
@@ -86,15 +83,7 @@ function Change({ name, before, after }: IChangeProps): JSX.Element {
             </ins>
           </>
         )}{' '}
-        {values.hidden > 0 ? (
-          <ShowHidden
-            name={name}
-            length={values.hidden}
-            onShow={() => {
-              setShown(true);
-            }}
-          />
-        ) : null}
+        {button(name, values.hidden)}
       </dd>
     </div>
   );

@@ -88,6 +88,15 @@ class Connection extends KernelConnection {
     connections.push(this);
   }
 
+  /** Register a target, and return the ids of the comms that are opened with it, as they come. */
+  listen(): string[] {
+    const opened: string[] = [];
+    this.registerCommTarget('target', ({ commId }) => {
+      opened.push(commId);
+    });
+    return opened;
+  }
+
   /** Receive from the kernel that it opened a comm. */
   async open(id: string): Promise<void> {
     const message = KernelMessage.createMessage<
@@ -260,14 +269,11 @@ test.each([
   async (level, expected) => {
     const panel = new Panel();
     const { kernel } = panel;
-    const opened: string[] = [];
     const held = hold(registry(), panel);
     const removed = (): void => undefined;
     kernel.registerCommTarget('target', removed);
     kernel.removeCommTarget('target', removed);
-    kernel.registerCommTarget('target', ({ commId }) => {
-      opened.push(commId);
-    });
+    const opened = kernel.listen();
     if (level) {
       panel.server.say('k1', level);
       await settle();
@@ -288,14 +294,11 @@ test.each([
   async (level, expected) => {
     const panel = new Panel();
     const { kernel } = panel;
-    const opened: string[] = [];
     const held = hold(registry(), panel);
     const gate = new Gate(new PageGate());
     gate.bind(new SessionGate(panel.sessionContext as never, panel.levels));
     gate.refuseWidgets();
-    kernel.registerCommTarget('target', ({ commId }) => {
-      opened.push(commId);
-    });
+    const opened = kernel.listen();
     panel.server.say('k1', level);
     await settle();
     await kernel.open('c1');
